@@ -46,6 +46,7 @@ struct shown {
     const struct cli_jobs *jobs;
     const struct catalogue_job *j;
     char db[PATH_MAX], page[PATH_MAX];  // "": there is none
+    bool elsewhere;             // another aggregator has rows and roll
     bool read;
     struct summary summary;
     struct finding_list findings;
@@ -90,6 +91,12 @@ static int print_mark (void *arg, const struct ledger_fact *f)
     struct shown *s = arg;
     char at[CLOCK_TEXT_MAX], by[FACT_BY_MAX + 8] = "";
 
+    if (strcmp (f->key, FACT_HOME) == 0) {
+        line (s->f, "rows at", f->value);
+        s->elsewhere = true;
+    }
+    if (strcmp (f->key, FACT_RAW_AT) == 0)
+        line (s->f, "raw files at", f->value);
     if (f->gone || (strcmp (f->key, FACT_TAG) != 0 &&
                     strcmp (f->key, FACT_PIN) != 0))
         return 0;
@@ -266,7 +273,9 @@ static void print_all (const void *arg, FILE *f)
     print_parts (s, CATALOGUE_LINKS, print_link);
     print_parts (s, CATALOGUE_GROUPS, print_group);
     print_findings (s);
-    if (!*s->db)
+    if (!*s->db && s->elsewhere)
+        line (f, "result", "where the rows are");
+    else if (!*s->db)
         line (f, "result", "none so far: a service builds it 2 s after the "
                            "last item; rollcall build does it without one");
     else

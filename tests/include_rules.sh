@@ -18,6 +18,7 @@ lz4           common/base/pack.c
 openssl/      common/base/digest.c
 archive.h     aggregator/interchange/tar_stream.c
 archive_entry.h aggregator/interchange/tar_stream.c
+resolv.h      common/net/srv.c
 zlib.h        common/store/inflate.c common/store/deflate.c common/store/checksum.c
 libpq-fe.h    aggregator/postgres/postgres.c
 sqlite3.h     common/store/db. node_agent/extract/ node_agent/identity/ node_agent/spool/ aggregator/

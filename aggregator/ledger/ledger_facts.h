@@ -29,6 +29,12 @@
                                 // environment are not kept, and no command is
                                 // entered any more
 
+#define FACT_HOME "home"        // endpoints that have rows and roll of a divided
+                                // job, with FACT_BETWEEN; this root has raw
+                                // files of it
+#define FACT_RAW_AT "raw_at"    // and those that have raw files of hosts of it
+#define FACT_BETWEEN ", "
+
 #define FACT_TAG_MAX 64         // bytes of a tag
 #define FACT_TAGS_MAX 64        // tags of a job
 #define FACT_TAG_RULE \

@@ -474,6 +474,7 @@ static void stop (struct aggregator *a)
     fileio_close (a->build_fd);
     aggregator_forget_unbuilt (a);
     aggregator_forget_bound (a);
+    job_facts_fini (&a->said);
     wants_fini (&a->wants);
     divide_fini (&a->divided);
     aggregator_end_usage (a);

@@ -511,6 +511,9 @@ static void on_known (struct aggregator *a, struct served *s,
     case MESSAGE_GONE:
         transfers_gone (a->transfers, from, m->item);
         break;
+    case MESSAGE_DIVIDED:
+        note_said (a, aggregator_on_divided (a, s, agent, m));
+        break;
     case MESSAGE_HAVE:
         aggregator_on_have (a, s, agent, m);
         break;

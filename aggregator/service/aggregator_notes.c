@@ -125,6 +125,8 @@ int aggregator_commit_notes (void *arg, enum transfer_phase phase,
 
     if (rc == 0)
         rc = aggregator_commit_bound (a, phase, err);
+    if (rc == 0)
+        rc = aggregator_commit_said (a, phase, err);
     for (struct served *s = a->jobs; s && a->notes_due && rc == 0; s = s->next)
         rc = commit_notes_of (a, s, phase, err);
     if (phase == TRANSFER_COMMITTED)

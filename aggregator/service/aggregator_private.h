@@ -13,7 +13,7 @@
  *   aggregator_lost.c      files removed from the root while it is served
  *   aggregator_commit.c    when a group of items is committed
  *   aggregator_divide.c    divides a scope into jobs
- *   aggregator_facts.c     who started a job, and how
+ *   aggregator_facts.c     who started a job, and how; where the rest of it is
  *   aggregator_notes.c     reports of agents besides items
  *   aggregator_wants.c     raw files that are wanted
  *   aggregator_messages.c  messages of agents
@@ -31,6 +31,7 @@
 #define ROLLCALL_SERVICE_AGGREGATOR_PRIVATE_H
 
 #include "archive/divide.h"
+#include "archive/job_facts.h"
 #include "job_build/job_build.h"
 #include "archive/root_control.h"
 #include "base/clock.h"
@@ -79,6 +80,8 @@ struct served {                 // a job, and its build schedule
     int64_t waits_ns;           // ... and when, 0: never
     int64_t waits_told_ns;      // when it was logged
     bool told_removed;          // that agents deliver what was removed
+    char home[FACT_VALUE_MAX], raw_at[FACT_VALUE_MAX];  // as facts, if agents
+                                // have said so to this process; else ""
     struct served *next;
 };
 
@@ -111,6 +114,7 @@ struct aggregator {
     bool notes_due;             // a world size or clock has to be committed
     struct ledger_bound *bound; // to be committed
     size_t nbound;
+    struct job_facts said;      // the same
     struct wants wants;         // raw files
     struct divide divided;      // to be committed
     bool divided_in;            // 'divided' was committed
@@ -380,6 +384,13 @@ bool aggregator_rank_is_due (const struct aggregator *a,
  * the job; false: that failed, and was logged.
  */
 bool aggregator_note_origin (struct aggregator *a);
+
+/* Handle DIVIDED: whether a fact is to be committed; and its commit. */
+bool aggregator_on_divided (struct aggregator *a, struct served *s,
+                            const struct job_agent *agent,
+                            const struct message *m);
+int aggregator_commit_said (struct aggregator *a, enum transfer_phase phase,
+                            struct err *err);
 
 /* aggregator_divide.c: divide captures that were sent without a job into jobs,
  * and have changed jobs built; 'came_ns': when they arrived, 0: before this

@@ -59,7 +59,7 @@ struct run_options {
     const char *launcher;       // "mpirun -np 8"
     const char *aggregator;     // its endpoints, comma separated
     const char *aggregators;    // a list of several, or its file
-    int64_t copies, away_ns;    // of that
+    int64_t copies, away_ns, spread;    // of that
     const char *job;
     const char *state;          // local directory of runs
     const char *interface, *ports;

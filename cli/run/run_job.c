@@ -372,8 +372,10 @@ int run_start_agent (struct run *r, struct err *err)
     if (r->targets.n > 0) {
         daemon_number (&w, "--copies", r->opt->copies, "");
         daemon_number (&w, "--away", r->opt->away_ns / NS_PER_MS, "ms");
+        daemon_number (&w, "--spread", r->opt->spread, "");
     } else {
         daemon_number (&w, "--copies", 1, "");
+        daemon_number (&w, "--spread", 0, "");
     }
     daemon_number (&w, "--world-size", r->world.size, "");
     daemon_number (&w, "--deadline", r->opt->deadline_ns / NS_PER_MS, "ms");

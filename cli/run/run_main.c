@@ -150,8 +150,9 @@ int main (int argc, char **argv)
     if ((status = run_check_options (&opt)) != 0 ||
         (status = run_choose_child (&r)) != 0)
         return status;
-    if (run_read_targets (&r, &opt, &err) < 0)
-        return RUN_FAIL (EX_CONFIG, "%s", err.text);
+    if ((status = run_read_targets (&r, &opt, &err)) < 0)
+        return RUN_FAIL (status == -EAGAIN ? EX_TEMPFAIL : EX_CONFIG, "%s",
+                         err.text);
     if (opt.launcher)
         return front_end (&r);
     if (run_import_keys (&r, &err) < 0 ||

@@ -94,6 +94,9 @@ static void add_delivery (const struct run *r, struct buf *b)
     add_word (b, "--aggregators", run_list_for_agent (r, list));
     if (r->opt->copies > 1)
         add_word (b, "--copies", "2");
+    if (r->opt->spread > 0)
+        buf_printf (b, " --spread %lld --world-size %lld",
+                    (long long)r->opt->spread, (long long)r->world.size);
     add_word (b, "--key", getenv ("ROLLCALL_KEY"));
     add_word (b, "--server-key", getenv ("ROLLCALL_SERVER_KEY"));
     add_word (b, "", captures);

@@ -28,12 +28,14 @@ struct endpoints {
     size_t n;
 };
 
-/* Read a list: the name of a file, or the list itself if it has "://" in it.
- * Each line, or part between commas, is "ENDPOINT" or "ENDPOINT SERVER-KEY",
- * that is a key, or a file whose name has no blank and no comma; a line that
- * begins with # is a comment.  -EINVAL: it names none or too many, or one twice,
- * or what is no endpoint; otherwise as fileio_read_at.  The caller calls
- * endpoints_fini in any case.
+/* Read a list: the name of a file, or the list itself if it has "://" in it or
+ * begins with "srv:".  Each line, or part between commas, is "ENDPOINT" or
+ * "ENDPOINT SERVER-KEY", that is a key, or a file whose name has no blank and no
+ * comma; or "srv:NAME", all that DNS names (srv_ask), perhaps with the key of
+ * all, or "@LIST", a file with lines as above, of which each counts that DNS
+ * names.  A line that begins with # is a comment.  -EINVAL: it names none or too
+ * many, or one twice, or what is no endpoint; otherwise as fileio_read_at and
+ * srv_ask.  The caller calls endpoints_fini in any case.
  */
 int endpoints_read (const char *list, struct endpoints *ret, struct err *err);
 
@@ -44,6 +46,14 @@ void endpoints_fini (struct endpoints *e);      // also removes the secrets
 
 /* Put the first choice of a job first.  0 or -ENOMEM. */
 int endpoints_sort (struct endpoints *e, const char *job, struct err *err);
+
+/* The order of these endpoints for a host's share of a job: the same with the
+ * weights of the texts, the job's id, a NUL byte and the host's name.  0 or
+ * -ENOMEM.
+ */
+int endpoints_order (const struct endpoints *e, const char *job,
+                     const char *host, size_t order[ENDPOINTS_MAX],
+                     struct err *err);
 
 /* Set the security of each: 'key' is the file of our own pair, 'server_key' that
  * of endpoints without one of their own.  As key_client; -ENOKEY, too, if an

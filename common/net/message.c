@@ -31,6 +31,7 @@
 #define F_OFFSET "o"
 #define F_LENGTH "L"
 #define F_COMPLETE "C"
+#define F_HOME "B"
 #define F_TEXT "t"
 #define F_SENT "S"
 #define F_WALL "W"
@@ -68,6 +69,7 @@ static const struct {
     { MESSAGE_DONE, "done", F_TEXT F_DOUBTFUL },
     { MESSAGE_PING, "ping", F_LEFT },
     { MESSAGE_HAVE, "have", F_ITEM F_HAVE F_TEXT },
+    { MESSAGE_DIVIDED, "divided", F_HOME F_TEXT },
     { MESSAGE_WELCOME, "welcome", F_SENT F_WALL F_LOST F_RAW
       F_CODECS F_TEXT },
     { MESSAGE_REFUSED, "refused", F_TEXT F_REASON },
@@ -135,6 +137,7 @@ static void put_field (struct buf *b, const struct message *m, char field)
     case 'o': wire_put_u64 (b, m->offset); break;
     case 'L': wire_put_u32 (b, m->length); break;
     case 'C': wire_put_u8 (b, m->complete); break;
+    case 'B': wire_put_u8 (b, m->home); break;
     case 'S': wire_put_i64 (b, m->sent_ns); break;
     case 'W': wire_put_i64 (b, m->wall_ns); break;
     case 'x':
@@ -217,6 +220,7 @@ static void get_field (struct wire *w, struct message *m, char field)
     case 'o': m->offset = wire_u64 (w); break;
     case 'L': m->length = wire_u32 (w); break;
     case 'C': m->complete = wire_u8 (w) != 0; break;
+    case 'B': m->home = wire_u8 (w) != 0; break;
     case 'S': m->sent_ns = wire_i64 (w); break;
     case 'W': m->wall_ns = wire_i64 (w); break;
     case 'x':

@@ -32,6 +32,7 @@ enum message_type {
     MESSAGE_DONE = 7,           // nothing more will come
     MESSAGE_PING = 8,
     MESSAGE_HAVE = 9,           // what became of a WANT
+    MESSAGE_DIVIDED = 10,       // the job goes to several aggregators
     // from aggregators
     MESSAGE_WELCOME = 32,
     MESSAGE_REFUSED = 33,
@@ -131,6 +132,8 @@ struct message {
     uint64_t doubtful;                  // DONE: captures that may belong to
                                         // another job
     bool complete;                      // ROLL: every rank is present
+    bool home;                          // DIVIDED: you have the rows, 'text' the
+                                        // raw files; else the other way round
     enum refusal reason;                // REFUSED
     struct ledger_mark mark;            // ACK: of the commit with the item;
                                         // HELLO: of the last ACK that the agent

@@ -179,7 +179,9 @@ static void forget_key (const struct agent_options *opt)
         (void)unlink (opt->key);
 }
 
-/* -ENOKEY: the list of aggregators, or the keys are invalid. */
+/* -ENOKEY: the list of aggregators, or the keys are invalid; -EAGAIN: DNS does
+ * not answer.
+ */
 static int open_targets (struct agent *a, struct err *err)
 {
     const struct agent_options *opt = a->opt;
@@ -194,7 +196,7 @@ static int open_targets (struct agent *a, struct err *err)
     if (rc == 0 && opt->insecure)
         log_warn ("insecure", "nothing is encrypted, and anybody can pretend "
                   "to be %s", agent_endpoints (a, to));
-    return rc < 0 ? -ENOKEY : 0;
+    return rc == 0 || rc == -EAGAIN ? rc : -ENOKEY;
 }
 
 static int agent_start (struct agent *a, struct err *err)
@@ -279,7 +281,8 @@ static void agent_execute (struct agent *a)
     if (a->opt->once && !a->opt->run_dir)
         log_info ("waiting", "until the captures here are read and %s %s "
                   "acknowledged them", agent_endpoints (a, to),
-                  a->targets.choice.copies > 1 ? "have" : "has");
+                  choice_next_copy (&a->targets.choice, 1) < SPOOL_COPIES_ALL
+                      ? "have" : "has");
     look_at_disks (a);
     agent_write_status (a);
     agent_search (a);
@@ -308,7 +311,8 @@ int agent_run (const struct agent_options *opt)
         agent_stop (&a, 0, "another agent serves this host");
     } else if (rc < 0) {
         log_error ("start-failed", "%s", err.text);
-        agent_stop (&a, rc == -ENOKEY ? EX_CONFIG : EX_CANTCREAT,
+        agent_stop (&a, rc == -ENOKEY   ? EX_CONFIG
+                        : rc == -EAGAIN ? EX_TEMPFAIL : EX_CANTCREAT,
                     "start-failed");
     } else {
         agent_execute (&a);

@@ -15,6 +15,7 @@ struct agent_options {
     const char *aggregator;     // endpoint
     const char *aggregators;    // list of several or its file, NULL: that one
     int64_t copies;             // to so many of them
+    int64_t spread;             // raw files of larger jobs go by host; 0: none
     int64_t away_ns;            // silent for so long: another one stands in
     const char *job;            // the job of the captures that are sent
     bool divided;               // no id given: captures may be of several jobs

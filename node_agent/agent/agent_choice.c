@@ -6,6 +6,10 @@
  * are still here, and is asked for the others.  Meanwhile those that are away
  * are probed; one that is back gets its jobs again, in the same way.  Until then
  * no capture is removed, so that it can get all of it.
+ *
+ * The raw files of a job that is larger than --spread go to the first choices of
+ * this host instead, if all raw files are wanted.  An aggregator has one
+ * connection: if it is chosen for both, the copy of rows has both.
  */
 #include "agent/agent_private.h"
 
@@ -23,17 +27,32 @@ const char *agent_endpoint (const struct agent *a, unsigned copy)
     return a->targets.endpoints.all[a->targets.choice.copy[copy].at].name;
 }
 
-const char *agent_endpoints (const struct agent *a, char out[MESSAGE_TEXT_MAX])
+/* Of copies from 'from' on, and below 'to'. */
+static const char *join (const struct agent *a, unsigned from, unsigned to,
+                         char out[MESSAGE_TEXT_MAX])
 {
     size_t n = 0;
 
     out[0] = '\0';
-    for (unsigned i = 0; i < a->targets.choice.copies; i++) {
-        (void)snprintf (out + n, MESSAGE_TEXT_MAX - n, "%s%s", i ? ", " : "",
+    for EACH_CHOSEN (i, &a->targets.choice) {
+        if (i < from || i >= to)
+            continue;
+        (void)snprintf (out + n, MESSAGE_TEXT_MAX - n, "%s%s", n ? ", " : "",
                         agent_endpoint (a, i));
         n = strlen (out);
     }
     return out;
+}
+
+const char *agent_endpoints (const struct agent *a, char out[MESSAGE_TEXT_MAX])
+{
+    return join (a, 0, SPOOL_COPIES_ALL, out);
+}
+
+const char *agent_raw_endpoints (const struct agent *a,
+                                 char out[MESSAGE_TEXT_MAX])
+{
+    return join (a, SPOOL_RAW_COPY, SPOOL_COPIES_ALL, out);
 }
 
 bool agent_is_at_first_choice (const struct agent *a)
@@ -43,7 +62,9 @@ bool agent_is_at_first_choice (const struct agent *a)
 
 /* ---- who has what was acknowledged ---- */
 
-static const char *const holders[SPOOL_COPIES_MAX] = { "holder", "holder 2" };
+static const char *const holders[SPOOL_COPIES_ALL] = {
+    "holder", "holder 2", "holder raw", "holder raw 2",
+};
 
 const char *agent_former_holder (const struct agent *a, unsigned copy,
                                  char out[MESSAGE_NAME_MAX])
@@ -130,24 +151,151 @@ static const struct net_security *security_of (const struct agent *a,
                ? &a->targets.endpoints.all[endpoint].security : NULL;
 }
 
+/* Raw files of a large job do not all go to one: by host. */
+static int divide (struct agent *a, struct err *err)
+{
+    const struct agent_options *o = a->opt;
+    struct targets *t = &a->targets;
+    size_t order[ENDPOINTS_MAX];
+    int rc;
+
+    if (o->spread == 0 || o->world_size <= o->spread || !o->raw ||
+        o->divided || t->endpoints.n == 1)
+        return 0;
+    rc = endpoints_order (&t->endpoints, o->job, a->self.host, order, err);
+    if (rc == 0)
+        choice_divide (&t->choice, order);
+    return rc;
+}
+
+/* What a copy delivers.  The first choice of the job says whether all raw files
+ * are wanted; those on demand go where the wish came from.
+ */
+static unsigned kinds_of (const struct agent *a, unsigned copy)
+{
+    const struct choice *c = &a->targets.choice;
+    bool on_demand = a->wants.on_demand;
+
+    if (!c->divided)
+        return SHIP_ALL;
+    if (!a->wants.known || a->targets.marks_due)
+        return copy < SPOOL_RAW_COPY ? SHIP_ROWS : 0;
+    if (copy >= SPOOL_RAW_COPY)
+        return on_demand ? 0 : SHIP_RAW;
+    return on_demand || choice_has_raw (c, copy) ? SHIP_ALL : SHIP_ROWS;
+}
+
+bool agent_gives_raw_to (const struct agent *a, unsigned copy)
+{
+    return kinds_of (a, copy) & SHIP_RAW;
+}
+
+void agent_route (struct agent *a)
+{
+    const struct choice *c = &a->targets.choice;
+    char rows[MESSAGE_TEXT_MAX], raw[MESSAGE_TEXT_MAX];
+
+    if (!c->divided)
+        return;
+    (void)join (a, 0, SPOOL_RAW_COPY, rows);
+    (void)agent_raw_endpoints (a, raw);
+    for EACH_CHOSEN (i, c)
+        ship_take (a->ship, i, kinds_of (a, i));
+    for EACH_CHOSEN (i, c)
+        ship_divided (a->ship, i, !agent_gives_raw (a)  ? ""
+                                  : i < SPOOL_RAW_COPY ? raw : rows);
+}
+
+static unsigned chosen_copies (const struct agent *a)
+{
+    unsigned chosen = 0;
+
+    for EACH_CHOSEN (i, &a->targets.choice)
+        chosen |= 1U << i;
+    return chosen;
+}
+
+static void connect_copy (struct agent *a, unsigned copy)
+{
+    size_t at = a->targets.choice.copy[copy].at;
+    struct err err = { "" };
+
+    a->connection[copy] = (struct connection){ .met_ns = 0 };
+    if (ship_move (a->ship, copy, a->targets.endpoints.all[at].name,
+                   security_of (a, at), &err) < 0)
+        log_error ("not-connected", "%s", err.text);
+}
+
+/* A copy of raw files that shares an aggregator from now on has no mark, and what
+ * it had is asked for.  Before that is recorded no raw file goes elsewhere.
+ */
+static void keep_marks (struct agent *a)
+{
+    struct targets *t = &a->targets;
+    struct err err = { "" };
+    int rc;
+
+    if (!t->marks_due)
+        return;
+    if ((rc = spool_copies (a->spool, t->at_work, &err)) < 0) {
+        log_error ("spool-failed", "%s: it is tried again every second",
+                   err.text);
+        return;
+    }
+    t->marks_due = false;
+    agent_route (a);
+    if (rc > 0)
+        ship_doubt (a->ship, 0);
+}
+
+/* Connect copies that have moved, and those that speak for themselves again.
+ * First the others rest: an aggregator has one connection of this host.
+ */
+static void arrange (struct agent *a, unsigned moved)
+{
+    struct targets *t = &a->targets;
+    unsigned chosen = chosen_copies (a);
+
+    for (unsigned i = 0; i < SPOOL_COPIES_ALL; i++) {
+        if (t->at_work & ~chosen & 1U << i)
+            ship_rest (a->ship, i);
+    }
+    t->marks_due = t->marks_due || t->at_work != chosen;
+    agent_route (a);
+    for EACH_CHOSEN (i, &t->choice) {
+        if (!((moved | ~t->at_work) & 1U << i))
+            continue;
+        t->choice.copy[i].since_ns = clock_mono_ns ();
+        connect_copy (a, i);
+    }
+    t->at_work = chosen;
+    ship_limit (a->ship, a->opt->max_rate);
+    keep_marks (a);
+}
+
 int agent_open_ship (struct agent *a, const struct ship_events *events,
                      struct err *err)
 {
-    const struct targets *t = &a->targets;
+    struct targets *t = &a->targets;
     struct ship_identity who = { a->opt->job, a->self.host, a->self.key,
                                  a->opt->world_size, security_of (a, 0) };
-    int rc = spool_copies (a->spool, t->choice.copies, err);
+    int rc = divide (a, err);
 
+    // what has to be asked for is, when the loop runs
+    if (rc == 0 && (rc = spool_copies (a->spool, chosen_copies (a), err)) > 0)
+        rc = 0;
     if (rc == 0)
         rc = ship_create (a->loop, a->spool, t->endpoints.all[0].name, &who,
                           events, &a->ship, err);
-    for (unsigned i = 1; i < t->choice.copies && rc == 0; i++)
-        rc = ship_add_copy (a->ship, t->endpoints.all[i].name,
-                            security_of (a, i), err);
+    for (unsigned i = 1; i < SPOOL_COPIES_ALL && rc == 0; i++) {
+        if (choice_is_copy (&t->choice, i))
+            rc = ship_add_copy (a->ship, i, err);
+    }
     if (rc < 0)
         return rc;
-    ship_limit (a->ship, a->opt->max_rate);
     ship_pack (a->ship, a->opt->codec);
+    t->at_work = 1;
+    arrange (a, 0);
     return 0;
 }
 
@@ -211,23 +359,18 @@ static void look_at_probe (struct agent *a)
 
 /* ---- moving ---- */
 
-static void move (struct agent *a, unsigned copy, const char *from)
+static void tell_move (const struct agent *a, unsigned copy, size_t from)
 {
     const struct targets *t = &a->targets;
-    size_t at = t->choice.copy[copy].at;
-    struct err err = { "" };
 
-    a->connection[copy] = (struct connection){ .met_ns = 0 };
-    log_warn ("moved", "%s %s: its captures here go to %s, and none is removed "
-              "here%s", from,
-              t->choice.of[at].away || !agent_is_at_first_choice (a)
+    log_warn ("moved", "%s %s: its %s here go to %s, and none is removed here%s",
+              t->endpoints.all[from].name,
+              t->choice.of[from].away || !agent_is_at_first_choice (a)
                   ? "is away" : "stood in for one that is back",
-              t->endpoints.all[at].name,
+              copy < SPOOL_RAW_COPY ? "captures" : "raw files",
+              agent_endpoint (a, copy),
               agent_is_at_first_choice (a) ? " before it has them"
                                            : " until it is back");
-    if (ship_move (a->ship, copy, t->endpoints.all[at].name,
-                   security_of (a, at), &err) < 0)
-        log_error ("not-connected", "%s", err.text);
 }
 
 void agent_look_at_targets (void *arg)
@@ -235,11 +378,11 @@ void agent_look_at_targets (void *arg)
     struct agent *a = arg;
     struct targets *t = &a->targets;
     int64_t now = clock_mono_ns ();
-    unsigned copy;
+    unsigned copy, moved = 0;
 
     if (t->endpoints.n == 1 || life_is_over (&a->life))
         return;
-    for (unsigned i = 0; i < t->choice.copies; i++)
+    for EACH_CHOSEN (i, &t->choice)
         choice_heard (&t->choice, i, ship_copy_heard_ns (a->ship, i), now);
     look_at_probe (a);
     for (;;) {
@@ -247,8 +390,12 @@ void agent_look_at_targets (void *arg)
 
         if (!choice_next_move (&t->choice, &copy, now))
             break;
-        move (a, copy, t->endpoints.all[before.copy[copy].at].name);
+        tell_move (a, copy, before.copy[copy].at);
+        moved |= 1U << copy;
     }
+    if (moved)
+        arrange (a, moved);
+    keep_marks (a);
     (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_targets, a);
 }
 

@@ -48,8 +48,10 @@ const char *agent_not_connected (const struct agent *a,
     const char *event = NULL;
 
     why[0] = '\0';
-    for (unsigned i = 0; i < a->targets.choice.copies && !event; i++)
-        event = copy_not_connected (a, i, why);
+    for EACH_CHOSEN (i, &a->targets.choice) {
+        if ((event = copy_not_connected (a, i, why)))
+            break;
+    }
     return event;
 }
 
@@ -78,7 +80,7 @@ void agent_look_at_connection (void *arg)
 {
     struct agent *a = arg;
 
-    for (unsigned i = 0; i < a->targets.choice.copies; i++)
+    for EACH_CHOSEN (i, &a->targets.choice)
         agent_connection_say (a, i);
     (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_connection, a);
 }
@@ -135,8 +137,11 @@ void agent_on_refused (void *arg, unsigned copy, enum refusal reason,
     char text[MESSAGE_TEXT_MAX];
 
     PRINT (text, "%s refuses this agent: %.700s", agent_endpoint (a, copy), why);
-    if (reason == REFUSAL_VERSION)
+    if (reason == REFUSAL_VERSION &&
+        !choice_refused (&a->targets.choice, copy, clock_mono_ns ()))
         give_up (a, EX_PROTOCOL, text);
+    else if (reason == REFUSAL_VERSION)
+        meet (a, copy, true, text);     // agent_choice.c moves it
     else if (keeps_trying (a))
         meet (a, copy, true, text);
     else

@@ -28,12 +28,17 @@ static const struct option_spec options[] = {
       NULL, "ROLLCALL_AGGREGATORS",
       "Deliver to one of several aggregators: a list with commas, as "
       "\"tcp://A:7077 KEY,tcp://B:7077 KEY\", or the name of a file with a "
-      "line for each; KEY is its public key, or a file. See SEVERAL "
-      "AGGREGATORS."),
+      "line for each; KEY is its public key, or a file; srv:NAME asks DNS. "
+      "See SEVERAL AGGREGATORS."),
     OPTION_NUMBER ("copies", 0, struct agent_options, copies, "N", "1",
       "ROLLCALL_COPIES", 1, SPOOL_COPIES_MAX,
       "Deliver to so many of the --aggregators: what is acknowledged by all of "
       "these is delivered."),
+    OPTION_NUMBER ("spread", 0, struct agent_options, spread, "N", "0",
+      "ROLLCALL_SPREAD", 0, CAPTURE_WORLD_MAX,
+      "Jobs of more ranks than this (--world-size) are divided: raw files go to "
+      "one of the --aggregators by host, rows and reports to the one of the "
+      "job. 0: each job goes whole to one."),
     OPTION (DURATION, "away", 0, struct agent_options, away_ns, "TIME", "30s",
       "ROLLCALL_AWAY",
       "One of the --aggregators that was not heard for so long is away: the "
@@ -181,6 +186,8 @@ int main (int argc, char **argv)
         return usage ("--key and --server-key belong together");
     if (opt.copies > 1 && !opt.aggregators)
         return usage ("--copies needs --aggregators");
+    if (opt.spread > 0 && !opt.aggregators)
+        return usage ("--spread needs --aggregators");
     if (opt.away_ns < AWAY_MIN_NS)
         return usage ("--away: use 5s or more, since an aggregator is heard "
                       "every two seconds");

@@ -80,6 +80,8 @@ struct probe {
 struct targets {
     struct endpoints endpoints; // in the order of the job
     struct choice choice;
+    unsigned at_work;           // copies with a connection: a bit for each
+    bool marks_due;             // the spool is to forget marks of others
     struct probe probe;
 };
 
@@ -221,7 +223,7 @@ struct agent {
     struct life life;
     struct self self;
     struct targets targets;
-    struct connection connection[SPOOL_COPIES_MAX];
+    struct connection connection[SPOOL_COPIES_ALL];
     struct local local;
     struct reports reports;
     struct search search;
@@ -250,10 +252,20 @@ void agent_close_targets (struct agent *a);
 int agent_open_ship (struct agent *a, const struct ship_events *events,
                      struct err *err);
 
-/* Where a copy goes now; where all of them go, for people. */
+/* Where a copy goes now; where all of them go, and those of raw files that do
+ * not go with the rows ("": none), for people.
+ */
 const char *agent_endpoint (const struct agent *a, unsigned copy);
 const char *agent_endpoints (const struct agent *a,
                              char out[MESSAGE_TEXT_MAX]);
+const char *agent_raw_endpoints (const struct agent *a,
+                                 char out[MESSAGE_TEXT_MAX]);
+
+/* Which raw files are wanted has changed: they may go elsewhere.  Whether a
+ * copy has raw files.
+ */
+void agent_route (struct agent *a);
+bool agent_gives_raw_to (const struct agent *a, unsigned copy);
 
 /* Keep the name of the aggregator whose mark the spool has for a copy; the name
  * before that, if it is another one ("": not known), or NULL.

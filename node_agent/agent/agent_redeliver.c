@@ -26,9 +26,9 @@
 
 static void tell_doubt (const struct spool_redelivery *r)
 {
-    log_info ("redelivery", "%llu capture%s %s offered again: an aggregator of "
-              "an older version acknowledged them, or the note of that is "
-              "damaged, so this aggregator cannot be asked for them",
+    log_info ("redelivery", "%llu capture%s %s offered again: it is not noted "
+              "that this aggregator has acknowledged them (one of an older "
+              "version did, or another one, or the note is damaged)",
               (unsigned long long)r->captures, units_s (r->captures),
               units_are (r->captures));
 }
@@ -158,11 +158,28 @@ static void agent_redeliver_begin (struct agent *a)
     (void)loop_add_timer (a->loop, 0, go_on, a);
 }
 
+/* Who had what this copy should have; or a copy of raw files that shares its
+ * aggregator.
+ */
+static const char *find_former (const struct agent *a, unsigned copy,
+                                char name[MESSAGE_NAME_MAX])
+{
+    const char *former = agent_former_holder (a, copy, name);
+
+    for (unsigned i = SPOOL_RAW_COPY; i < SPOOL_COPIES_ALL && !former; i++) {
+        if (choice_is_shared (&a->targets.choice, i))
+            former = agent_former_holder (a, i, name);
+        if (former && !*former)
+            former = NULL;      // it never had one
+    }
+    return former;
+}
+
 /* The ledger says who has acknowledged what this aggregator lacks. */
 static int keep_former (struct agent *a, unsigned copy, struct err *err)
 {
     char name[MESSAGE_NAME_MAX], old[MESSAGE_NAME_MAX];
-    const char *former = agent_former_holder (a, copy, name);
+    const char *former = find_former (a, copy, name);
 
     PRINT (a->redelivery.to, "%s", former ? agent_endpoint (a, copy) : "");
     if (former && !*former)
@@ -184,6 +201,10 @@ void agent_on_lost (void *arg, unsigned copy)
         return;
     }
     agent_keep_holder (a, copy);
+    for (unsigned i = SPOOL_RAW_COPY; i < SPOOL_COPIES_ALL; i++) {
+        if (choice_is_shared (&a->targets.choice, i))
+            agent_keep_holder (a, i);
+    }
     (void)life_take (&a->life, LIFE_LOST, NULL);
     agent_redeliver_begin (a);
 }

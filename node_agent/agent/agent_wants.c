@@ -70,6 +70,7 @@ static int change (struct agent *a, bool on_demand, struct err *err)
     a->wants.known = true;
     a->wants.on_demand = on_demand;
     sealer_set_raw (a->sealer, agent_gives_raw (a));
+    agent_route (a);
     log_info ("raw-files", "the aggregator wants raw files %s",
               on_demand ? "on demand only" : "of every capture");
     return 0;
@@ -241,14 +242,19 @@ static void look (struct agent *a, struct agent_want *w, struct message *m)
 static void answer (struct agent *a, struct agent_want *w)
 {
     struct message m = { .type = MESSAGE_HAVE, .item = w->said.item };
+    char elsewhere[MESSAGE_TEXT_MAX];
 
-    if (a->opt->raw) {
+    if (a->opt->raw && agent_gives_raw_to (a, w->copy)) {
         look (a, w, &m);
     } else {
         m.have = HAVE_ALL_SAID;
         m.files = m.gone = 1;
-        PRINT (m.text, "the agent of its host may not give raw files (it runs "
-               "without --raw)");
+        if (a->opt->raw)
+            PRINT (m.text, "the raw files of its host go to %.700s (--spread)",
+                   agent_raw_endpoints (a, elsewhere));
+        else
+            PRINT (m.text, "the agent of its host may not give raw files (it "
+                   "runs without --raw)");
     }
     w->told = m.have != HAVE_BUSY;
     ship_have (a->ship, w->copy, &m);

@@ -27,27 +27,50 @@ static void measure_clock (struct ship *s, const struct message *m)
     s->clock_off = off;
 }
 
+/* Whether anything was acknowledged of what this copy delivers. */
+static bool has_delivered (const struct ship *s)
+{
+    uint64_t n = 0;
+
+    for (enum item_kind kind = ITEM_ROWS; kind <= ITEM_RAW; kind++) {
+        if (s->kinds >> kind & 1)
+            n += spool_tally (s->spool, kind, SPOOL_DURABLE).items +
+                 spool_tally (s->spool, kind, SPOOL_RELEASED).items;
+    }
+    return n > 0;
+}
+
+static bool lacks_mark (const struct ship *s)
+{
+    return has_delivered (s) && spool_lacks_mark (s->spool, s->copy);
+}
+
+/* It lacks something.  Until the spool has recorded that, no ACK sets a mark. */
+static void lose (struct ship *s)
+{
+    s->confirmed_ns = 0;
+    ship_commit (s);       // or what came before would look newer
+    s->events.lost (s->events.arg, s->copy);
+    s->loss_unrecorded = spool_mark (s->spool, s->copy).epoch != 0 ||
+                         lacks_mark (s);
+    s->doubted = s->doubted && s->loss_unrecorded;
+    s->lost_ns = clock_mono_ns ();
+    s->is_done = s->done_due = false;   // nor does it know what was sent
+    s->next_said = 0;
+}
+
 /* Ignore what a late WELCOME says about an earlier mark.  Without a mark the
  * aggregator cannot tell what it has lost.
  */
 static void check_mark (struct ship *s, const struct message *m)
 {
-    bool lost = m->lost || spool_lacks_mark (s->spool, s->copy);
-
     if (m->sent_ns <= s->lost_ns)
         return;
-    // as old as the question: the answer may have waited here
-    s->confirmed_ns = lost ? 0 : m->sent_ns;
     s->loss_unrecorded = false;
-    if (!lost)
-        return;
-    ship_commit (s);       // or what came before would look newer
-    s->events.lost (s->events.arg, s->copy);
-    s->loss_unrecorded = spool_mark (s->spool, s->copy).epoch != 0 ||
-                         spool_lacks_mark (s->spool, s->copy);
-    s->lost_ns = clock_mono_ns ();
-    s->is_done = s->done_due = false;   // nor does it know what was sent
-    s->next_said = 0;
+    if (m->lost || s->doubted || lacks_mark (s))
+        lose (s);
+    else        // as old as the question: the answer may have waited here
+        s->confirmed_ns = m->sent_ns;
 }
 
 /* Logged when it changes. */
@@ -158,10 +181,11 @@ static struct ship *find_copy (const struct ship *s, unsigned copy)
     return c;
 }
 
+/* Only who has rows can have a roll. */
 void ship_world (struct ship *s, int64_t world_size)
 {
-    for EACH_COPY (c, s)
-        c->hello.world_size = world_size;
+    for EACH_SHIP (c, s)
+        c->hello.world_size = c->copy < SPOOL_RAW_COPY ? world_size : 0;
 }
 
 void ship_limit (struct ship *s, int64_t bytes_per_s)
@@ -178,19 +202,36 @@ void ship_limit (struct ship *s, int64_t bytes_per_s)
 
 void ship_pack (struct ship *s, enum chunk_codec codec)
 {
-    for EACH_COPY (c, s)
+    for EACH_SHIP (c, s)
         c->codec = codec;
 }
 
 void ship_hold (struct ship *s, bool held)
 {
-    for EACH_COPY (c, s)
+    for EACH_SHIP (c, s)
         c->held = held;
 }
 
 void ship_have (struct ship *s, unsigned copy, const struct message *m)
 {
     (void)ship_say (find_copy (s, copy), m);
+}
+
+void ship_doubt (struct ship *s, unsigned copy)
+{
+    struct ship *c = find_copy (s, copy);
+
+    c->doubted = true;
+    lose (c);
+}
+
+void ship_divided (struct ship *s, unsigned copy, const char *elsewhere)
+{
+    struct ship *c = find_copy (s, copy);
+
+    c->divided = (struct message){ .type = *elsewhere ? MESSAGE_DIVIDED : 0,
+                                   .home = copy < SPOOL_RAW_COPY };
+    PRINT (c->divided.text, "%s", elsewhere);
 }
 
 int64_t ship_acked_ns (const struct ship *s)
@@ -204,7 +245,7 @@ int64_t ship_acked_ns (const struct ship *s)
 
 void ship_left (struct ship *s, uint64_t captures)
 {
-    for EACH_COPY (c, s) {
+    for EACH_SHIP (c, s) {
         c->left.type = MESSAGE_PING;
         c->left.left_captures = captures;
     }
@@ -264,6 +305,7 @@ static struct ship *make (struct loop *loop, struct spool *spool,
         s->random = (uint64_t)clock_mono_ns ();
     s->random |= 1;             // a state of 0 would stay so
     s->first = s;
+    s->kinds = SHIP_ALL;
     s->loop = loop;
     s->spool = spool;
     s->events = *events;
@@ -338,11 +380,9 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
     return 0;
 }
 
-int ship_add_copy (struct ship *s, const char *endpoint,
-                   const struct net_security *security, struct err *err)
+int ship_add_copy (struct ship *s, unsigned copy, struct err *err)
 {
     struct ship *last = s->first, *made = make (s->loop, s->spool, &s->events);
-    int rc;
 
     if (!made)
         return err_set (err, ENOMEM, "no memory to ship");
@@ -350,29 +390,46 @@ int ship_add_copy (struct ship *s, const char *endpoint,
         last = last->next;
     made->hello = s->first->hello;
     made->first = s->first;
-    made->copy = last->copy + 1;
-    if ((rc = begin (made, endpoint, security, err)) < 0) {
-        destroy_one (made);
-        return rc;
-    }
+    made->copy = copy;
+    made->rests = made->nowhere = true;
+    if (copy >= SPOOL_RAW_COPY)
+        made->hello.world_size = 0;
     last->next = made;
     return 0;
 }
 
-int ship_move (struct ship *s, unsigned copy, const char *endpoint,
-               const struct net_security *security, struct err *err)
+/* All begin with the same items again, or some might wait for each other. */
+static void begin_again (struct ship *s, const struct ship *but)
+{
+    for EACH_COPY (c, s) {
+        ship_forget_offers (c);
+        if (c != but)
+            ship_offer_more (c);
+    }
+}
+
+void ship_take (struct ship *s, unsigned copy, unsigned kinds)
 {
     struct ship *c = find_copy (s, copy);
 
+    if (c->kinds == kinds)
+        return;
     ship_commit (c);            // what was acknowledged is
+    c->kinds = kinds;
+    begin_again (s, NULL);
+}
+
+void ship_rest (struct ship *s, unsigned copy)
+{
+    struct ship *c = find_copy (s, copy);
+
+    if (!c->rests)
+        ship_commit (c);
     ship_stop_words (c);
     ship_stop_answers (c);
-    // all begin with the same items again, or some might wait for each other
-    for EACH_COPY (o, s) {
-        ship_forget_offers (o);
-        if (o != c)
-            ship_offer_more (o);
-    }
+    loop_del_timer (c->loop, ship_offer_more, c);
+    begin_again (s, c);
+    c->rests = c->nowhere = true;
     net_close (c->net);
     c->net = NULL;
     c->nqueue = c->next_said = 0;
@@ -380,6 +437,15 @@ int ship_move (struct ship *s, unsigned copy, const char *endpoint,
     c->confirmed_ns = c->lost_ns = c->done_ns = c->wanted_ns = 0;
     c->unanswered = c->codecs = 0;
     c->waits[0] = '\0';
+}
+
+int ship_move (struct ship *s, unsigned copy, const char *endpoint,
+               const struct net_security *security, struct err *err)
+{
+    struct ship *c = find_copy (s, copy);
+
+    ship_rest (s, copy);
+    c->rests = false;
     return begin (c, endpoint, security, err);
 }
 

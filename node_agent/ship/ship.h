@@ -9,7 +9,9 @@
  * With several copies, each goes to an aggregator of its own.  All are told the
  * same, and an item is durable when all have acknowledged it; until then those
  * that have wait for the others, so each has the same window of items.  If only
- * some have an item that was asked about, it is durable, too.
+ * some have an item that was asked about, it is durable, too.  Raw files may have
+ * copies of their own (numbers from SPOOL_RAW_COPY on), which are told of no
+ * rank.
  *
  * This folder: offers, answers and chunks to the aggregator, and its clock.
  */
@@ -65,11 +67,31 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
                  struct err *err);
 void ship_destroy (struct ship *s);     // s may be NULL
 
-/* Deliver one more copy, to that aggregator; at most SPOOL_COPIES_MAX in all.
+/* Add a copy with a number below SPOOL_COPIES_ALL; it rests until ship_move.
  * Call it before the loop runs and before anything is said.
  */
-int ship_add_copy (struct ship *s, const char *endpoint,
-                   const struct net_security *security, struct err *err);
+int ship_add_copy (struct ship *s, unsigned copy, struct err *err);
+
+/* Deliver only these kinds of items to this copy, a bit (1 << kind) for each;
+ * all unless it is called.  Items that are asked for are asked of all.
+ */
+#define SHIP_ROWS (1U << ITEM_ROWS)
+#define SHIP_RAW (1U << ITEM_RAW)
+#define SHIP_ALL (SHIP_ROWS | SHIP_RAW)
+void ship_take (struct ship *s, unsigned copy, unsigned kinds);
+
+/* Go on without this copy, until ship_move. */
+void ship_rest (struct ship *s, unsigned copy);
+
+/* What was acknowledged may not be at the aggregator of this copy: the same as
+ * if it had said so (ship_events.lost), now and until it is recorded.
+ */
+void ship_doubt (struct ship *s, unsigned copy);
+
+/* Tell the aggregator of this copy where the rest of the job goes: raw files, or
+ * if it has those, rows and reports; "": nowhere else.
+ */
+void ship_divided (struct ship *s, unsigned copy, const char *elsewhere);
 
 /* Deliver this copy to another aggregator from now on.  What the former one has
  * acknowledged stays acknowledged; the new one is told everything again, and

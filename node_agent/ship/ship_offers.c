@@ -101,12 +101,21 @@ void ship_spool_failed (struct ship *s, int rc, const struct err *err)
     log_error ("spool-failed", "%s: it is tried again every second", err->text);
 }
 
+/* Whether an item is for this copy: what is asked for may be at any. */
+static bool takes (const struct ship *s, const struct spool_item *item)
+{
+    return item->state == SPOOL_ASKED || s->kinds >> item->kind & 1;
+}
+
 /* Get the next item of a kind that is not offered yet: 1, 0 none now, or -errno
  * of the spool.  One that cannot be set aside does not block those after it.
  */
 static int next_of (struct ship *s, enum item_kind kind,
                     struct spool_item *ret)
 {
+    if (!(s->kinds >> kind & 1) &&
+        spool_tally (s->spool, kind, SPOOL_ASKED).items == 0)
+        return 0;
     for (;;) {
         struct err err = { "" };
         int rc = spool_next (s->spool, kind, s->last[kind], ret, &err);
@@ -116,7 +125,7 @@ static int next_of (struct ship *s, enum item_kind kind,
         if (rc == 0 || rc == -EBADMSG || (rc < 0 && ret->id == 0))
             return rc;
         s->last[kind] = ret->id;
-        if (rc > 0 && !ship_find_offer (s, ret->id))
+        if (rc > 0 && takes (s, ret) && !ship_find_offer (s, ret->id))
             return 1;
     }
 }
@@ -172,8 +181,12 @@ static bool all_delivered (const struct ship *s)
  */
 static bool miscounted (const struct ship *s)
 {
+    bool rows = s->kinds >> ITEM_ROWS & 1, raw = s->kinds >> ITEM_RAW & 1;
+
     return all_delivered (s) && !s->failing &&
-           (spool_undelivered (s->spool) > 0 || spool_bytes (s->spool) > 0);
+           ((rows && (spool_undelivered_of (s->spool, ITEM_ROWS) > 0 ||
+                      spool_bytes (s->spool) > 0)) ||
+            (raw && spool_undelivered_of (s->spool, ITEM_RAW) > 0));
 }
 
 static void recount (struct ship *s)
@@ -240,13 +253,16 @@ typedef int settle_fn (struct spool *s, const uint64_t *ids, size_t n,
 /* What all copies together say of an item: OFFER_LOST if all have lost it,
  * OFFER_DURABLE if all have answered otherwise, else OFFER_SAID.
  */
-static enum offer_state answer_of_all (const struct ship *s, uint64_t item)
+static enum offer_state answer_of_all (const struct ship *s,
+                                       const struct spool_item *item)
 {
     enum offer_state answer = OFFER_LOST;
 
     for EACH_COPY (c, s) {
-        const struct offer *o = ship_find_offer (c, item);
+        const struct offer *o = ship_find_offer (c, item->id);
 
+        if (!o && !takes (c, item))
+            continue;
         if (!o || (o->state.now != OFFER_DURABLE &&
                    o->state.now != OFFER_LOST))
             return OFFER_SAID;
@@ -263,9 +279,9 @@ static void end_settled (struct ship *s, const uint64_t *ids, size_t n,
         for (size_t i = 0; i < n; i++) {
             struct offer *o = ship_find_offer (c, ids[i]);
 
-            if (recorded)
+            if (o && recorded)
                 ship_end_offer (c, o);
-            else
+            else if (o)
                 (void)offer_change (o, OFFER_UNRECORDED);
         }
     }
@@ -286,7 +302,7 @@ static bool ship_offers_settle (struct ship *s, enum offer_state which,
         const struct offer *o = &s->offers[i];
 
         if ((o->state.now == OFFER_DURABLE || o->state.now == OFFER_LOST) &&
-            answer_of_all (s, o->item.id) == which)
+            answer_of_all (s, &o->item) == which)
             ids[n++] = o->item.id;
     }
     if (n > 0 && (rc = fn (s->spool, ids, n, &err)) < 0) {

@@ -1,7 +1,8 @@
 /* node_agent/ship/ship_private.h - shipping, between its files
  *
  * Each copy has a struct ship, and all of a spool are in a list.  What ship.h
- * declares is done for all of them, whichever is given.
+ * declares is done for all of them, whichever is given.  One that rests knows
+ * what is said, and takes part in nothing else.
  *
  * Each file calls only those above it in this list:
  *
@@ -37,6 +38,8 @@ struct get {
 struct ship {
     struct ship *first, *next;  // of all copies
     unsigned copy;              // its number
+    unsigned kinds;             // of items that it delivers: a bit for each
+    bool rests;
     struct loop *loop;
     struct spool *spool;
     struct net *net;
@@ -44,11 +47,13 @@ struct ship {
     struct message hello;
     struct message done;
     struct message left;        // PING
+    struct message divided;     // DIVIDED; type 0: it is not
     bool is_done, welcomed, over;
     int64_t confirmed_ns;       // when a WELCOME said that all is there, 0: it
                                 // has not, or said that it is not
     int64_t lost_ns;            // when it was told that it is not, 0: never
     bool loss_unrecorded;       // the spool could not record it yet
+    bool doubted;               // see ship_doubt; until it is recorded
     bool done_due;              // to be sent in this round
     bool recount_inconclusive;  // the spool was recounted, without effect
     bool failing;               // the spool failed at the last try
@@ -84,7 +89,17 @@ struct ship {
     char waits[MESSAGE_TEXT_MAX];       // as ship_waits
 };
 
-#define EACH_COPY(c, s) (struct ship *c = (s)->first; c; c = c->next)
+// all, and those at work
+#define EACH_SHIP(c, s) (struct ship *c = (s)->first; c; c = c->next)
+#define EACH_COPY(c, s) \
+    (struct ship *c = ship_at_work ((s)->first); c; c = ship_at_work (c->next))
+
+static inline struct ship *ship_at_work (struct ship *s)
+{
+    while (s && s->rests)
+        s = s->next;
+    return s;
+}
 
 // ship_says.c: from ship_repeat's first call on, until it is over
 int ship_say (struct ship *s, const struct message *m);

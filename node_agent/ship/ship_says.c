@@ -77,6 +77,14 @@ static void say_hello (struct ship *s)
     s->hello.wall_ns = clock_wall_ns ();
     s->hello.mark = spool_mark (s->spool, s->copy);
     (void)ship_say (s, &s->hello);
+    if (s->welcomed && s->divided.type == MESSAGE_DIVIDED)
+        (void)ship_say (s, &s->divided);
+}
+
+/* Reports are for those that have rows. */
+static bool reports (const struct ship *s)
+{
+    return s->copy < SPOOL_RAW_COPY;
 }
 
 /* The answer to this HELLO says that everything sent before it has arrived. */
@@ -101,7 +109,7 @@ static void say_rest (void *arg)
 
     if (!s->welcomed)
         return;
-    while (s->next_said < s->nsaid &&
+    while (reports (s) && s->next_said < s->nsaid &&
            (rc = ship_say (s, s->said[s->next_said])) == 0)
         s->next_said++;
     // not before what was found later
@@ -206,7 +214,7 @@ static int keep_all (struct ship *s, const struct message *m)
 {
     int rc = 0;
 
-    for EACH_COPY (c, s) {
+    for EACH_SHIP (c, s) {
         if (ship_says_keep (c, m) < 0)
             rc = -ENOMEM;
     }
@@ -228,7 +236,7 @@ int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
         m.mpi_rank = before->mpi_rank;
         m.mpi_size = before->mpi_size;
     }
-    for EACH_COPY (c, s) {
+    for EACH_SHIP (c, s) {
         if (phase == RANK_RUNNING)      // it joined after the others had ended
             c->is_done = c->done_due = false;
     }
@@ -266,7 +274,7 @@ static void forget_rank (struct ship *s, int64_t rank)
 
 void ship_forget_rank (struct ship *s, int64_t rank)
 {
-    for EACH_COPY (c, s)
+    for EACH_SHIP (c, s)
         forget_rank (c, rank);
 }
 
@@ -286,7 +294,7 @@ void ship_stop_words (struct ship *s)
 
 void ship_done (struct ship *s, const char *text, uint64_t doubtful)
 {
-    for EACH_COPY (c, s) {
+    for EACH_SHIP (c, s) {
         c->is_done = c->done_due = true;
         c->done_heard = false;
         c->done_ns = 0;
@@ -309,9 +317,9 @@ void ship_word_heard (struct ship *s)
 
 void ship_not_done (struct ship *s)
 {
-    for EACH_COPY (c, s) {
+    for EACH_SHIP (c, s) {
         c->is_done = c->done_due = false;
-        if (!c->over)
+        if (!c->over && !c->rests)
             say_left (c);
     }
 }

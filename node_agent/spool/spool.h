@@ -30,6 +30,13 @@
 
 #define SPOOL_COPIES_MAX ENDPOINT_COPIES_MAX
 
+/* Copies have numbers: those below SPOOL_COPIES_MAX are of rows, and of raw
+ * files, too, unless these go elsewhere: then SPOOL_RAW_COPY is the first of
+ * them.
+ */
+#define SPOOL_RAW_COPY SPOOL_COPIES_MAX
+#define SPOOL_COPIES_ALL (2 * SPOOL_COPIES_MAX)
+
 #define SPOOL_SEGMENT 1024              // chunk hashes that are read at once
 
 struct spool;
@@ -201,11 +208,13 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset);
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err);
 
-/* How many copies there have to be before an item is durable, 1 unless it is
- * called.  Each has a number below that, and a mark; those of others are
- * forgotten.  The caller waits for all before it calls spool_durable.
+/* Which copies there are: a bit for each number (1 unless it is called).  Each
+ * has a mark; those of others are forgotten.  1: one of them was of raw files, so
+ * a redelivery has begun (spool_redelivers), as these may be nowhere else; 0; or
+ * negative.  The caller waits for all copies of an item before it calls
+ * spool_durable.
  */
-int spool_copies (struct spool *s, unsigned n, struct err *err);
+int spool_copies (struct spool *s, unsigned copies, struct err *err);
 
 /* Record the mark of the acknowledgements of a copy with the next
  * spool_durable; epoch 0 means none.  spool_mark returns the latest one, with
@@ -338,7 +347,8 @@ struct spool_tally spool_tally (const struct spool *s, enum item_kind kind,
 /* Bytes of the shipments in the spool. */
 uint64_t spool_bytes (const struct spool *s);
 
-/* Items of both kinds that are open or asked. */
+/* Items of a kind that are open or asked; and of both. */
+uint64_t spool_undelivered_of (const struct spool *s, enum item_kind kind);
 uint64_t spool_undelivered (const struct spool *s);
 
 /* Nothing is open although spool_undelivered is not 0: count again, and repair

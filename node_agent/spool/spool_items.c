@@ -324,16 +324,19 @@ uint64_t spool_bytes (const struct spool *s)
     return n;
 }
 
+uint64_t spool_undelivered_of (const struct spool *s, enum item_kind kind)
+{
+    uint64_t n = s->tally[kind][SPOOL_ASKED].items;
+
+    for (int state = SPOOL_SEALED; state < SPOOL_DURABLE; state++)
+        n += s->tally[kind][state].items;
+    return n;
+}
+
 uint64_t spool_undelivered (const struct spool *s)
 {
-    uint64_t n = 0;
-
-    for (int kind = 0; kind < SPOOL_KINDS; kind++) {
-        n += s->tally[kind][SPOOL_ASKED].items;
-        for (int state = SPOOL_SEALED; state < SPOOL_DURABLE; state++)
-            n += s->tally[kind][state].items;
-    }
-    return n;
+    return spool_undelivered_of (s, ITEM_ROWS) +
+           spool_undelivered_of (s, ITEM_RAW);
 }
 
 /* The first item after *id whose invalid row says that it is finished: 1, or 0

@@ -11,8 +11,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-// EPOCH SEQ, of the first copy and the second one
-static const char *const names[SPOOL_COPIES_MAX] = { "mark", "mark 2" };
+// EPOCH SEQ, of each copy
+static const char *const names[SPOOL_COPIES_ALL] = { "mark", "mark 2",
+                                                     "mark raw", "mark raw 2" };
 
 #define REDELIVER "redeliver"   // the item's id, or 0; whether it is in doubt
 
@@ -44,7 +45,7 @@ void marks_load (struct spool *s)
     char text[64];
     int doubt = 0;
 
-    for (unsigned i = 0; i < SPOOL_COPIES_MAX; i++)
+    for (unsigned i = 0; i < SPOOL_COPIES_ALL; i++)
         mark_load (s, i, bad);
     if (!spool_note (s, REDELIVER, text, sizeof (text)) ||
         sscanf (text, "%" SCNu64 " %d", &s->redeliver, &doubt) < 1)
@@ -70,7 +71,7 @@ int marks_save (struct spool *s, struct err *err)
 {
     int rc = 0;
 
-    for (unsigned i = 0; i < SPOOL_COPIES_MAX && rc >= 0; i++) {
+    for (unsigned i = 0; i < SPOOL_COPIES_ALL && rc >= 0; i++) {
         const struct copy_mark *m = &s->marks[i];
 
         if (m->due)
@@ -82,24 +83,60 @@ int marks_save (struct spool *s, struct err *err)
 
 void marks_saved (struct spool *s)
 {
-    for (unsigned i = 0; i < SPOOL_COPIES_MAX; i++)
+    for (unsigned i = 0; i < SPOOL_COPIES_ALL; i++)
         s->marks[i].due = false;
 }
 
-int spool_copies (struct spool *s, unsigned n, struct err *err)
+/* The copies that are not among these and have a mark. */
+static unsigned find_marks (struct spool *s, unsigned copies)
 {
+    unsigned found = 0;
     char text[64];
-    int rc = 0;
 
-    for (unsigned i = n; i < SPOOL_COPIES_MAX && rc == 0; i++) {
-        s->marks[i] = (struct copy_mark){ .known = false };
-        if (!spool_note (s, names[i], text, sizeof (text)))
-            continue;
-        if ((rc = spool_ledger_begin (s, err)) == 0)
-            rc = spool_ledger_finish (s, mark_remove (s, i, err),
-                                      "agent.spool.note.commit", err);
+    for (unsigned i = 0; i < SPOOL_COPIES_ALL; i++) {
+        if (!(copies >> i & 1) && spool_note (s, names[i], text, sizeof (text)))
+            found |= 1U << i;
     }
-    return rc;
+    return found;
+}
+
+/* 'last': what was delivered up to this item has to be asked for; 0: nothing. */
+static int forget_marks (struct spool *s, unsigned copies, uint64_t last,
+                         struct err *err)
+{
+    int rc = spool_ledger_begin (s, err);
+
+    if (rc < 0)
+        return rc;
+    for (unsigned i = 0; i < SPOOL_COPIES_ALL && rc == 0; i++) {
+        if (copies >> i & 1)
+            rc = mark_remove (s, i, err);
+    }
+    if (rc == 0 && last > 0)
+        rc = redeliver_write (s, last, true, err);
+    return spool_ledger_finish (s, rc, "agent.spool.note.commit", err);
+}
+
+int spool_copies (struct spool *s, unsigned copies, struct err *err)
+{
+    unsigned found = find_marks (s, copies);
+    uint64_t last = 0;
+    int rc;
+
+    if (found >> SPOOL_RAW_COPY)
+        last = (uint64_t)db_number (spool_rows (s, NULL, "SELECT ifnull(max(id),"
+                                                " 0) FROM item"), 0);
+    if (found && (rc = forget_marks (s, found, last, err)) < 0)
+        return rc;
+    for (unsigned i = 0; i < SPOOL_COPIES_ALL; i++) {
+        if (!(copies >> i & 1))
+            s->marks[i] = (struct copy_mark){ .known = false };
+    }
+    if (last > 0) {
+        s->redeliver = last;
+        s->in_doubt = true;
+    }
+    return last > 0;
 }
 
 struct ledger_mark spool_mark (const struct spool *s, unsigned copy)

@@ -80,7 +80,7 @@ struct spool {
     spool_reseal_fn *again;
     void *again_arg;
     char set_aside[ERR_TEXT_MAX];
-    struct copy_mark marks[SPOOL_COPIES_MAX];
+    struct copy_mark marks[SPOOL_COPIES_ALL];
     uint64_t redeliver;         // captures of items up to this one; 0: none
     bool in_doubt;              // it is unknown whether they are lost
     bool in_use;                // spool_open has ended

@@ -97,7 +97,7 @@ void nonsense_message (struct message *m, bool of_agents)
     for (size_t i = 0; i < sizeof (m->content.bytes); i++)
         m->content.bytes[i] = (uint8_t)nonsense_draw (256);
     m->type = of_agents && nonsense_draw (8)
-                  ? (enum message_type)(1 + nonsense_draw (MESSAGE_HAVE))
+                  ? (enum message_type)(1 + nonsense_draw (MESSAGE_DIVIDED))
                   : (enum message_type)(MESSAGE_WELCOME + nonsense_draw (7));
 }
 

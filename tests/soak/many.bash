@@ -4,7 +4,8 @@
 # one copy or two, and with or without --release.  At a random time the first or
 # the second choice of the job is killed: for good, or for a while.  What is not
 # at the one that has the job at the end is named with its rank, and that is only
-# what was released with one copy.
+# what was released with one copy.  With "spread" the raw files are at another one
+# than the rows, and "raw" is the first choice for them.
 
 # shellcheck disable=SC2034,SC2154
 
@@ -27,21 +28,48 @@ stop_many ()
     many=()
 }
 
-# by_choice: the numbers of the aggregators as the job j orders them
+# by_choice [HOST]: the numbers of the aggregators as the job j orders them, or
+# the raw files of a host
 by_choice ()
 {
     local n
 
     for n in "${!endpoints[@]}"; do
-        echo "$(printf '%s\0j' "${endpoints[n]}" | sha256sum | cut -d' ' -f1) $n"
+        echo "$({ printf '%s\0j' "${endpoints[n]}"
+            [ -z "${1-}" ] || printf '\0%s' "$1"; } | sha256sum | cut -d' ' -f1) $n"
     done | sort -r | cut -d' ' -f2
 }
 
-# use N: the result is that of aggregator N
+# choose_endpoints [spread]: three; rows and raw files have other first choices
+choose_endpoints ()
+{
+    local n address
+
+    for n in 1 2 3; do
+        choose_port || return
+        endpoints[n]=$PORT
+    done
+    for ((address = 1; ; address++)); do
+        for n in 1 2 3; do
+            endpoints[n]=tcp://127.0.0.$address:${endpoints[n]##*:}
+        done
+        mapfile -t order < <(by_choice)
+        mapfile -t raw_order < <(by_choice "$(uname -n)")
+        [ -n "$1" ] && [ "${order[0]}" = "${raw_order[0]}" ] || break
+    done
+}
+
+# use N RAW: the result is that of aggregator N, the raw files those of RAW
 use ()
 {
-    RESULT=$PLACE/root$1/jobs/j
-    DB=$RESULT/cluster_analysis_output/analysis.db
+    DB=$PLACE/root$1/jobs/j/cluster_analysis_output/analysis.db
+    RESULT=$PLACE/root$2/jobs/j
+}
+
+# first_but GONE CHOICE...: the first choice that is not gone
+first_but ()
+{
+    [ "$1" != "$2" ] && echo "$2" || echo "$3"
 }
 
 # named: how many ranks the agent has named as lost, each once
@@ -49,6 +77,19 @@ named ()
 {
     grep -o 'event=lost .*(rank [0-9]*), which tcp' agent.log |
         grep -o '(rank [0-9]*' | sort -u | wc -l
+}
+
+# raw_or_named: all rows are there, and all raw files of a capture, or its name
+raw_or_named ()
+{
+    local capture whole=0
+
+    captures_arrived "$CAPTURES" || return
+    for capture in job/*_ascend_pt; do
+        diff -rq "$capture" "$RESULT/captures/${capture##*/}" >/dev/null 2>&1 &&
+            whole=$((whole + 1))
+    done
+    [ $(($(named) + whole)) -eq "$CAPTURES" ]
 }
 
 # whole_or_named: all that is not there is named
@@ -85,37 +126,40 @@ appear_all ()
     start_one "$1"
 }
 
-# one_case COPIES RELEASE first|second for-good|back
+# one_case COPIES RELEASE first|second|raw for-good|back [spread]
 one_case ()
 {
-    local copies=$1 release=$2 n list='' order victim endpoints=() many=() state=0
+    local copies=$1 release=$2 n list='' victim endpoints=() many=() state=0
+    local order raw_order gone=0 more=() whole=whole_or_named
 
     RAW=--raw
     captures 24
     oracle || return
     mkdir watched
+    choose_endpoints "${5-}" || return
     for n in 1 2 3; do
-        choose_port || return
-        endpoints[n]=tcp://127.0.0.1:$PORT
         list+=${list:+,}${endpoints[n]}
         start_one "$n"
-        await 30 listens "$PORT" || complain "no aggregator $n" || return
+        await 30 listens "${endpoints[n]##*:}" || complain "no aggregator $n" || return
     done
-    mapfile -t order < <(by_choice)
-    victim=${order[0]}
-    [ "$3" = first ] || victim=${order[1]}
+    [ -z "${5-}" ] || more=(--spread 1 --world-size 24)
+    case $3 in
+        first) victim=${order[0]} ;;
+        second) victim=${order[1]} ;;
+        raw) victim=${raw_order[0]} whole=raw_or_named ;;
+    esac
     "$BIN/rollcall-agent" --state "$PLACE/state" --job j --aggregators "$list" \
         --copies "$copies" --away "${MANY_AWAY}s" --quiet-period 0.1s --raw \
-        --release "$release" watched >>agent.log 2>&1 3>&- &
+        --release "$release" "${more[@]}" watched >>agent.log 2>&1 3>&- &
     agent_pid=$!
     appear_all "$victim" "$4"
-    use "${order[0]}"
-    if [ "$4" = for-good ] && [ "$3" = first ]; then
-        use "${order[1]}"
-    fi
+    [ "$4" = back ] || gone=$victim
+    n=$(first_but "$gone" "${order[@]}")
+    use "$n" "$n"
+    [ -z "${5-}" ] || use "$n" "$(first_but "$gone" "${raw_order[@]}")"
     if [ "$copies" = 1 ] && [ "$release" != never ] && [ "$4" = for-good ] &&
-        [ "$3" = first ]; then
-        await "$PATIENCE" whole_or_named ||
+        [ "$3" != second ]; then
+        await "$PATIENCE" $whole ||
             complain "$*: $(captures_there) of $CAPTURES, $(named) are named" ||
             state=1
         is_named=$((is_named + $(named)))
@@ -137,13 +181,20 @@ part_many ()
     local is_named=0 round
 
     CASES=("1 never first for-good" "1 shipped first for-good"
-        "2 shipped first for-good" "2 shipped second back")
+        "2 shipped first for-good" "2 shipped second back"
+        "1 shipped raw for-good spread" "1 shipped first for-good spread"
+        "2 shipped raw back spread" "2 shipped first for-good spread")
     if [ -n "$LONG" ]; then
         for round in 1 2 3 4 5 6 7 8 9 10; do
             CASES+=("1 never first for-good" "1 shipped first for-good"
                 "1 never first back" "1 shipped first back"
                 "2 shipped first for-good" "2 shipped second for-good"
-                "2 shipped first back" "2 never second back")
+                "2 shipped first back" "2 never second back"
+                "1 never raw for-good spread" "1 shipped raw for-good spread"
+                "1 never first for-good spread" "1 shipped first for-good spread"
+                "1 shipped raw back spread" "1 shipped first back spread"
+                "2 shipped raw for-good spread" "2 shipped first for-good spread"
+                "2 shipped raw back spread" "2 shipped second back spread")
         done
     fi
     workers 4 take_cases

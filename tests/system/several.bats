@@ -6,22 +6,24 @@ load service_helper
 
 AWAY=5s                             # the least that there is
 
-# begin N: the service N, again or for the first time; its root is rootN
+# begin N [OPTION]...: the service N, again or for the first time; its root is
+# rootN
 begin ()
 {
-    local before keys=()
+    local n=$1 before keys=()
 
-    touch "service$1.log"
-    before=$(grep -c event=listening "service$1.log") || true
-    [ ! -d "keys$1" ] || keys=(--keys "$TEST_DIR/keys$1")
-    "$AGGREGATOR" --root "$TEST_DIR/root$1" --listen "tcp://127.0.0.1:${ports[$1]}" \
-        "${keys[@]}" >>"service$1.log" 2>&1 3>&- &
-    services[$1]=$!
+    shift
+    touch "service$n.log"
+    before=$(grep -c event=listening "service$n.log") || true
+    [ ! -d "keys$n" ] || keys=(--keys "$TEST_DIR/keys$n")
+    "$AGGREGATOR" --root "$TEST_DIR/root$n" --listen "tcp://127.0.0.1:${ports[n]}" \
+        "${keys[@]}" "$@" >>"service$n.log" 2>&1 3>&- &
+    services[n]=$!
     begun ()
     {
         [ "$(grep -c event=listening "service$1.log")" -gt "$2" ]
     }
-    eventually begun "$1" "$before"
+    eventually begun "$n" "$before"
 }
 
 # services N: 1 to N, on ports of their own; LIST names them
@@ -241,6 +243,262 @@ built_at ()                         # N JOB COUNT
     eventually durable_are 4
     is "captures" 4 "$(captures_at "$second" j)"
     ends_with 0
+}
+
+# name_server MODE [HOST:PORT]...: of _rollcall._tcp.test, for the agents
+name_server ()
+{
+    command -v python3 >/dev/null || skip "needs python3"
+    stop_name_server
+    python3 "$STORE_KIT/dns_server.py" _rollcall._tcp.test \
+        "$@" >dns.port 2>>dns.log 3>&- &
+    name_server=$!
+    eventually test -s dns.port
+    export ROLLCALL_NAMESERVER=127.0.0.1:$(<dns.port)
+}
+
+stop_name_server ()
+{
+    [ -z "${name_server-}" ] || kill "$name_server"
+    [ -z "${name_server-}" ] || wait "$name_server" || true
+    name_server=
+    rm -f dns.port
+}
+
+# choices_of_host JOB [HOST]: the same for the raw files of a host, or this one
+choices_of_host ()
+{
+    local n
+
+    for n in "${!ports[@]}"; do
+        echo "$(printf '%s\0%s\0%s' "tcp://127.0.0.1:${ports[n]}" "$1" \
+            "${2:-$(uname -n)}" | sha256sum | cut -d' ' -f1) $n"
+    done | sort -r | cut -d' ' -f2 | tr '\n' ' '
+}
+
+# raw_at N JOB: of how many captures the root of a service has raw files
+raw_at ()
+{
+    "$ROLLCALL" archive ls --json --root "root$1" "$2" 2>/dev/null |
+        grep '"kind":"raw"' | sed 's/.*"capture":"\([^"]*\)".*/\1/' | sort -u | wc -l
+}
+
+# find_spread: a JOB whose rows and raw files go to different services: HOME and
+# RAW_AT
+find_spread ()
+{
+    local n
+
+    for ((n = 0; ; n++)); do
+        JOB=spread$n
+        HOME_AT=$(choices "$JOB" | cut -d' ' -f1)
+        RAW_AT=$(choices_of_host "$JOB" | cut -d' ' -f1)
+        [ "$HOME_AT" = "$RAW_AT" ] || break
+    done
+}
+
+# spread: deliver all that there is of JOB, and remove it; a job of 4 ranks is
+# larger than 3
+spread ()                           # [OPTION]...
+{
+    deliver "$JOB" job --raw --release shipped --spread 3 --world-size 4 \
+        --away $AWAY "$@"
+}
+
+left_are ()
+{
+    is "left" "$1" "$(find job -name '*_ascend_pt' | wc -l)"
+}
+
+@test "a large job: rows go to its home, raw files by host, until one is gone" {
+    local other=0
+
+    services 3
+    find_spread
+    "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 2,3 job/early
+    run spread
+    expect_status 0
+    left_are 0
+    is "rows at home" 2 "$(captures_at "$HOME_AT" "$JOB")"
+    is "raw files at home" 0 "$(raw_at "$HOME_AT" "$JOB")"
+    is "rows elsewhere" 0 "$(captures_at "$RAW_AT" "$JOB")"
+    is "raw files elsewhere" 2 "$(raw_at "$RAW_AT" "$JOB")"
+    run "$ROLLCALL" show --root "root$HOME_AT" "$JOB"
+    shows "raw files at  tcp://127.0.0.1:${ports[RAW_AT]}"
+    run "$ROLLCALL" show --root "root$RAW_AT" "$JOB"
+    shows "rows at       tcp://127.0.0.1:${ports[HOME_AT]}" "where the rows are"
+    # what is wanted of it is there, too
+    run "$ROLLCALL" fetch --root "root$HOME_AT" --rank 0 --wait 0s "$JOB"
+    [ "$status" -ne 0 ]
+    # the one with the raw files dies for good: those are named, and no rows
+    die "$RAW_AT"
+    "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 0,1 job/late
+    run spread
+    expect_status 1
+    shows "(rank 0), which tcp://127.0.0.1:${ports[RAW_AT]} had acknowledged" \
+        "(rank 1), which tcp://127.0.0.1:${ports[RAW_AT]} had acknowledged"
+    eventually built_at "$HOME_AT" "$JOB" 4
+    left_are 2
+    for n in 1 2 3; do
+        [ "$n" = "$RAW_AT" ] || other=$((other + $(raw_at "$n" "$JOB")))
+    done
+    is "raw files of the others" 2 "$other"
+    # it is back: nothing is lost, and all is there once
+    begin "$RAW_AT"
+    run spread
+    expect_status 0
+    left_are 0
+    is "raw files" 4 "$(raw_at "$RAW_AT" "$JOB")"
+    is "rows" 4 "$(captures_at "$HOME_AT" "$JOB")"
+}
+
+@test "a large job: its home is gone for good, with one copy and with two" {
+    local second copies
+
+    services 3
+    find_spread
+    second=$(choices "$JOB" | cut -d' ' -f2)
+    for copies in 1 2; do
+        JOB+=$copies
+        while [ "$(choices "$JOB" | cut -d' ' -f1)" != "$HOME_AT" ]; do
+            JOB+=.
+        done
+        second=$(choices "$JOB" | cut -d' ' -f2)
+        "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 2,3 job/early
+        run spread --copies $copies
+        expect_status 0
+        left_are 0
+        "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 0,1 job/late
+        die "$HOME_AT"
+        run spread --copies $copies
+        expect_status $((2 - copies))
+        eventually built_at "$second" "$JOB" $((2 * copies))
+        [ $copies = 2 ] || shows "(rank 1), which tcp://127.0.0.1:${ports[HOME_AT]} had"
+        begin "$HOME_AT"
+        run spread --copies $copies
+        expect_status 0
+        is "rows" 4 "$(captures_at "$HOME_AT" "$JOB")"
+        left_are 0
+    done
+}
+
+@test "a large job of several hosts: each has an aggregator of its raw files" {
+    local n capture count=(0 0 0 0)
+
+    unshare --uts true 2>/dev/null || skip "needs the right to name a host"
+    services 3
+    find_spread
+    make --ranks 6
+    n=0
+    for capture in job/*_ascend_pt; do
+        mkdir "of$n" && mv "$capture" "of$n/"
+        run unshare --uts sh -c 'hostname "$1"; shift; exec "$@"' - "host$n" \
+            timeout "$LIMIT" "$AGENT" --state "$TEST_DIR/spool$n" --job "$JOB" \
+            --once --aggregators "$LIST" --raw --spread 3 --world-size 6 "of$n"
+        expect_status 0
+        capture=$(choices_of_host "$JOB" "host$n" | cut -d' ' -f1)
+        count[capture]=$((count[capture] + 1))
+        n=$((n + 1))
+    done
+    for n in 1 2 3; do
+        is "raw files at $n" "${count[n]}" "$(raw_at "$n" "$JOB")"
+    done
+    is "rows" 6 "$(captures_at "$HOME_AT" "$JOB")"
+    eventually built_at "$HOME_AT" "$JOB" 6
+    run grep -c event=homes-differ service1.log service2.log service3.log
+    is "homes" "0 0 0" "$(cut -d: -f2 <<<"$output" | xargs)"
+}
+
+# Rows wait; raw files do not.
+@test "a large job: the disk of its home is full for a while" {
+    services 3
+    find_spread
+    make
+    die "$HOME_AT"
+    begin "$HOME_AT" --disk-floor 100%
+    "$AGENT" --state "$TEST_DIR/spool" --job "$JOB" --aggregators "$LIST" --raw \
+        --spread 3 --world-size 4 --quiet-period 0.1s job >>agent.log 2>&1 3>&- &
+    watcher=$!
+    raw_are () { [ "$(raw_at "$RAW_AT" "$JOB")" = 4 ]; }
+    eventually raw_are
+    is "rows" 0 "$(captures_at "$HOME_AT" "$JOB")"
+    die "$HOME_AT"
+    begin "$HOME_AT"
+    eventually built_at "$HOME_AT" "$JOB" 4
+    is "rows" 4 "$(captures_at "$HOME_AT" "$JOB")"
+    is "raw files at home" 0 "$(raw_at "$HOME_AT" "$JOB")"
+    ends_with 0
+}
+
+@test "a list that DNS has" {
+    local first n at
+
+    services 2
+    for n in 1 2; do
+        at+=("127.0.0.1:${ports[n]}")
+    done
+    make --ranks 1
+    first=$(choices j | cut -d' ' -f1)
+    LIST=srv:_rollcall._tcp.test
+    name_server good "${at[@]}" "${at[0]}"
+    run deliver j job
+    expect_status 0
+    is "captures" 1 "$(captures_at "$first" j)"
+    # too much for a datagram; beside one that is named, in a file
+    name_server long "${at[1]}"
+    printf '%s\n' "# all" $LIST "tcp://${at[0]}" >list
+    LIST=list run deliver k job
+    expect_status 0
+    is "captures" 1 "$(captures_at "$(choices k | cut -d' ' -f1)" k)"
+    LIST=srv:_other._tcp.test run deliver j job
+    expect_status 78
+    shows "no SRV record"
+    # whoever answers for DNS cannot add servers to those that have a key
+    echo "tcp://${at[0]} ${at[0]}.pub" >keys
+    name_server good "${at[@]}"
+    LIST="$LIST @keys" run deliver j job
+    expect_status 78
+    shows "DNS names tcp://${at[1]}, of which keys has no key"
+    name_server garbage "${at[@]}"
+    run deliver j job
+    expect_status 78
+    name_server fail
+    run deliver j job
+    expect_status 75
+    shows "_rollcall._tcp.test"
+    run "$ROLLCALL" run --job k --aggregators $LIST -- touch started
+    expect_status 75
+    [ ! -e started ]
+    stop_name_server
+}
+
+# A service that was not upgraded yet, or was first.
+@test "an aggregator of another version is left for the others" {
+    local job=j peer n
+
+    services 2
+    choose_port
+    "$WIRE_PEER" aggregator "tcp://127.0.0.1:$PORT" 2 "what nobody reads" \
+        >peer.log 2>&1 3>&- &
+    peer=$!
+    eventually listens "$PORT"
+    LIST+=,tcp://127.0.0.1:$PORT
+    ports[3]=$PORT
+    for ((n = 0; ; n++)); do            # a job that chooses it first
+        [ "$(choices "$job" | cut -d' ' -f1)" != 3 ] || break
+        job=j$n
+    done
+    make
+    run deliver "$job" job
+    expect_status 0
+    shows "protocol version 2" event=moved
+    is "named" 1 "$(grep -c event=refused <<<"$output")"
+    is "captures" 4 "$(captures_at "$(choices "$job" | cut -d' ' -f2)" "$job")"
+    # with no other one, it is the end
+    LIST=tcp://127.0.0.1:$PORT run deliver "$job" job
+    expect_status 76
+    kill "$peer"
+    wait "$peer" || true
 }
 
 # Several jobs under way, and their agents live on.

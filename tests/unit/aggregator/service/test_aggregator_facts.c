@@ -111,13 +111,54 @@ static void test_run (void **state)
     assert_false (says (s, FACT_USER, "alice"));
 }
 
+static void say_divided (struct service *s, unsigned peer, bool home,
+                         const char *text)
+{
+    struct message m = { .type = MESSAGE_DIVIDED, .home = home };
+
+    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    service_hear (s, peer, &m);
+    assert_int_equal (service_commit (s), 0);
+}
+
+/* Where the rest of a job is, as far as any agent has said it. */
+static void test_divided (void **state)
+{
+    struct service *s = *state;
+    char many[MESSAGE_TEXT_MAX] = "tcp://first:1";
+
+    service_hello (s, 1, "j", 0);
+    service_hello (s, 2, "j", 0);
+    say_divided (s, 1, true, "tcp://b:1");
+    assert_true (says (s, FACT_RAW_AT, "tcp://b:1"));
+    say_divided (s, 2, true, "tcp://c:1, tcp://b:1");
+    say_divided (s, 1, true, "tcp://b:1");
+    assert_true (says (s, FACT_RAW_AT, "tcp://b:1, tcp://c:1"));
+    // b:1 is no part of xb:1 or of b:12, and what is no endpoint is not kept
+    say_divided (s, 1, true, "tcp://b:12, nonsense, tcp://xb:1");
+    assert_true (says (s, FACT_RAW_AT, "tcp://b:1, tcp://c:1, tcp://b:12, "
+                                       "tcp://xb:1"));
+    say_divided (s, 1, false, "tcp://a:1");
+    assert_true (says (s, FACT_HOME, "tcp://a:1"));
+    // the next aggregator knows as much when it hears of less
+    service_close (s);
+    service_open (s);
+    service_hello (s, 1, "j", 0);
+    say_divided (s, 1, false, "tcp://d:1");
+    assert_true (says (s, FACT_HOME, "tcp://a:1, tcp://d:1"));
+    for (unsigned i = 0; i < 60; i++)
+        (void)snprintf (many + strlen (many), 16, ", tcp://x:%u", i + 100);
+    say_divided (s, 1, false, many);
+    assert_false (says (s, FACT_HOME, "tcp://a:1, tcp://d:1"));
+}
+
 int main (void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_facts), TEST (test_two_users), TEST (test_run),
-        TEST (test_removed),
+        TEST (test_removed), TEST (test_divided),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

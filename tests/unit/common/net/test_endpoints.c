@@ -9,12 +9,27 @@
 
 #include "net/endpoints.h"
 #include "net/keys.h"
+#include "net/srv.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+int __wrap_srv_ask (const char *name, struct srv_target *ret, size_t max,
+                    struct err *err);
+int __wrap_srv_ask (const char *name, struct srv_target *ret, size_t max,
+                    struct err *err)
+{
+    if (strcmp (name, "_r._tcp.x") != 0)
+        return err_set (err, ENOENT, "DNS has no %s", name);
+    assert_true (max >= 3);
+    ret[0] = (struct srv_target){ "a.x", 1 };
+    ret[1] = (struct srv_target){ "b.x", 2 };
+    ret[2] = (struct srv_target){ "a.x", 1 };   // with another weight
+    return 3;
+}
 
 static char dir[] = "/tmp/test_endpoints.XXXXXX";
 
@@ -99,6 +114,33 @@ static void test_bad (void **state)
     refuse (many, -EINVAL, "more than");
 }
 
+/* Whoever answers for DNS may name servers, but gives them no keys. */
+static void test_named (void **state)
+{
+    struct endpoints e;
+
+    (void)state;
+    assert_int_equal (endpoints_read ("srv:_r._tcp.x k,tcp://c:3", &e, NULL),
+                      0);
+    assert_int_equal (e.n, 3);
+    assert_string_equal (e.all[0].name, "tcp://a.x:1");
+    assert_string_equal (e.all[1].name, "tcp://b.x:2");
+    assert_string_equal (e.all[1].server_key, "k");
+    endpoints_fini (&e);
+    write_file ("tcp://c.x:3 kc\ntcp://b.x:2 kb\ntcp://a.x:1 ka\n");
+    assert_int_equal (endpoints_read ("srv:_r._tcp.x @list", &e, NULL), 0);
+    assert_int_equal (e.n, 2);
+    assert_string_equal (e.all[0].server_key, "ka");
+    assert_string_equal (e.all[1].server_key, "kb");
+    endpoints_fini (&e);
+    write_file ("tcp://a.x:1 ka\ntcp://b.x:2\n");
+    refuse ("srv:_r._tcp.x @list", -EINVAL, "tcp://b.x:2, of which list has no");
+    write_file ("srv:_r._tcp.x @list\n");       // and no end
+    refuse ("srv:_r._tcp.x @list", -EINVAL, "srv:_r._tcp.x");
+    refuse ("srv:_r._tcp.x @nowhere", -ENOENT, "nowhere");
+    refuse ("srv:nobody", -ENOENT, "DNS has no nobody");
+}
+
 static void order (const char *list, const char *job, const char *const *names)
 {
     struct endpoints e;
@@ -122,6 +164,30 @@ static void test_order (void **state)
            (const char *[]){ "tcp://b:1", "tcp://a:1", "tcp://c:1" });
     order ("tcp://a:1,tcp://b:1,tcp://c:1", "run-7",
            (const char *[]){ "tcp://c:1", "tcp://b:1", "tcp://a:1" });
+}
+
+/* A host's own: as printf '%s\\0%s\\0%s' ENDPOINT JOB HOST | sha256sum. */
+static void test_order_of_host (void **state)
+{
+    static const char *const firsts[] = { "tcp://c:1", "tcp://a:1", "tcp://c:1",
+                                          "tcp://c:1", "tcp://b:1" };
+    struct endpoints e;
+    size_t at[ENDPOINTS_MAX];
+
+    (void)state;
+    assert_int_equal (endpoints_read ("tcp://a:1,tcp://b:1,tcp://c:1", &e,
+                                      NULL), 0);
+    assert_int_equal (endpoints_sort (&e, "j1", NULL), 0);
+    for (unsigned i = 0; i < 5; i++) {
+        char host[] = { 'n', (char)('1' + i), '\0' };
+
+        assert_int_equal (endpoints_order (&e, "j1", host, at, NULL), 0);
+        assert_string_equal (e.all[at[0]].name, firsts[i]);
+        assert_int_equal (at[0] + at[1] + at[2], 3);
+    }
+    assert_int_equal (endpoints_order (&e, "j1", "n1", at, NULL), 0);
+    assert_string_equal (e.all[at[1]].name, "tcp://b:1");
+    endpoints_fini (&e);
 }
 
 /* Jobs are divided evenly, and one that goes takes only its own along. */
@@ -182,7 +248,9 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_list),  cmocka_unit_test (test_file),
         cmocka_unit_test (test_bad),   cmocka_unit_test (test_order),
-        cmocka_unit_test (test_even),  cmocka_unit_test (test_keys),
+        cmocka_unit_test (test_even),
+        cmocka_unit_test (test_order_of_host),
+        cmocka_unit_test (test_named),  cmocka_unit_test (test_keys),
     };
 
     return cmocka_run_group_tests (tests, make_dir, remove_dir);

@@ -19,6 +19,7 @@ static const enum message_type all[] = {
     MESSAGE_GONE,  MESSAGE_NOTE,    MESSAGE_DONE,    MESSAGE_PING,
     MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_GET,   MESSAGE_ACK,
     MESSAGE_STOP,  MESSAGE_ROLL,    MESSAGE_WANT,    MESSAGE_HAVE,
+    MESSAGE_DIVIDED,
 };
 
 #define TYPES (sizeof (all) / sizeof (all[0]))
@@ -62,7 +63,7 @@ static void fill (struct message *m, enum message_type type)
     m->lost = true;
     m->doubtful = 12;
     (void)snprintf (m->place, sizeof (m->place), "0123456789abcdef");
-    m->complete = true;
+    m->complete = m->home = true;
     m->raw = RAW_UNDECIDED;
     m->have = HAVE_NOT_HERE;
     m->files = 15;
@@ -125,6 +126,10 @@ static void test_round_trip (void **state)
     fill (&in, MESSAGE_ACK);
     assert_int_equal (round_trip (&in, &out), 0);
     assert_true (out.mark.epoch == UINT64_MAX && out.mark.seq == 11);
+    fill (&in, MESSAGE_DIVIDED);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.home);
+    assert_string_equal (out.text, in.text);
     fill (&in, MESSAGE_WELCOME);
     assert_int_equal (round_trip (&in, &out), 0);
     assert_true (out.lost);
