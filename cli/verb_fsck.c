@@ -256,6 +256,27 @@ static int check_result (const struct fsck_options *opt, int n,
 
 /* ---- the verb ---- */
 
+/* What was given of a store has to be of one.  Variables of AWS may be set for
+ * others.
+ */
+static int check_store_options (const struct fsck_options *opt)
+{
+    const struct object_options *store = &opt->store;
+    struct object_store *s = NULL;
+    struct err err = { "" };
+
+    if (store->url && object_store_open (store, &s, &err) < 0)
+        return FAIL (EXIT_USAGE, "--store: %s", err.text);
+    object_store_close (s);
+    return store->url ? 0
+           : opt->delete_orphans
+               ? FAIL (EXIT_USAGE, "--delete-orphans needs --store")
+           : store->endpoint && store->endpoint != getenv ("AWS_ENDPOINT_URL")
+               ? FAIL (EXIT_USAGE, "--store-endpoint needs --store")
+           : store->ca_file && store->ca_file != getenv ("AWS_CA_BUNDLE")
+               ? FAIL (EXIT_USAGE, "--store-ca needs --store") : 0;
+}
+
 int verb_fsck (int argc, char **argv)
 {
     struct fsck_options opt = { .json = false };
@@ -279,7 +300,8 @@ int verb_fsck (int argc, char **argv)
     if (rest + 2 < argc)
         return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 2]);
     if (strcmp (whose, "aggregator") == 0)
-        return check_root (&opt, dir ? dir : opt.place.root);
+        return (status = check_store_options (&opt)) != 0
+                   ? status : check_root (&opt, dir ? dir : opt.place.root);
     if (!dir)
         return FAIL (EXIT_USAGE, "agent: name the spool (STATE/spool-JOB)");
     return check_spool (&opt, dir);

@@ -1,6 +1,7 @@
 /* aggregator/service/aggregator_main.c - rollcall-aggregator: options */
 #include "service/aggregator.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "builder/build.h"
 #include "builder/results.h"
@@ -8,12 +9,17 @@
 #include "postgres/postgres.h"
 #include "store/fileio.h"
 #include "store/root.h"
+#include "uploads/cache.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+
+#define STORE_AFTER "1h"
+#define STORE_AFTER_NS (3600 * NS_PER_S)
 
 static const struct option_spec options[] = {
     OPTION (TEXT, "root", 'r', struct aggregator_options, root, "DIR",
@@ -83,13 +89,13 @@ static const struct option_spec options[] = {
       "SIZE", NULL, "ROLLCALL_STORE_RATE",
       "Send at most so much a second to the store."),
     OPTION (DURATION, "store-after", 0, struct aggregator_options,
-      store_after_ns, "TIME", "1h", NULL,
+      store_after_ns, "TIME", STORE_AFTER, NULL,
       "Send a segment there that has had data for so long, even if it is not "
       "full."),
     OPTION (BYTES, "cache-size", 0, struct aggregator_options, cache_size,
       "SIZE", NULL, "ROLLCALL_CACHE_SIZE",
       "With --store: keep at most so much of segments here, and read the rest "
-      "from there."),
+      "from there; the least is 1M."),
     OPTION (LIST, "keep-days", 0, struct aggregator_options, keep_days,
       "[TAG=]N", NULL, NULL,
       "Of a service: remove jobs without new data for N days, except pinned "
@@ -199,6 +205,45 @@ static bool check_postgres (const struct aggregator_options *opt)
     return false;
 }
 
+/* The first option of a store that was given, though there is none; NULL.
+ * Variables of AWS may be set for others.
+ */
+static const char *orphan_of_store (const struct aggregator_options *opt)
+{
+    const struct object_options *s = &opt->store;
+
+    return s->endpoint && s->endpoint != getenv ("AWS_ENDPOINT_URL")
+               ? "store-endpoint"
+           : s->ca_file && s->ca_file != getenv ("AWS_CA_BUNDLE") ? "store-ca"
+           : s->proxy ? "store-proxy"
+           : opt->store_rate > 0 ? "store-rate"
+           : opt->store_after_ns != STORE_AFTER_NS ? "store-after"
+           : opt->cache_size > 0 ? "cache-size" : NULL;
+}
+
+/* Whether what was given of a store can be: false after a message. */
+static bool check_store (const struct aggregator_options *opt)
+{
+    const char *orphan = opt->store.url ? NULL : orphan_of_store (opt);
+    struct object_store *s = NULL;
+    struct err err = { "" };
+
+    if (orphan)
+        (void)err_set (&err, EINVAL, "--%s needs --store", orphan);
+    else if (opt->store.url && opt->job)
+        (void)err_set (&err, EINVAL, "--store is for a service, without --job");
+    else if (opt->cache_size > 0 && opt->cache_size < CACHE_SIZE_MIN)
+        (void)err_set (&err, EINVAL, "--cache-size of %lld bytes would keep "
+                       "nothing: the least is 1M; 500G is 500 GB",
+                       (long long)opt->cache_size);
+    else if (opt->store.url && object_store_open (&opt->store, &s, &err) < 0)
+        (void)err_prefix (&err, EINVAL, "--store");
+    object_store_close (s);
+    if (*err.text)
+        (void)fprintf (stderr, "rollcall-aggregator: %s\n", err.text);
+    return !*err.text;
+}
+
 int main (int argc, char **argv)
 {
     struct aggregator_options opt = { .root = NULL };
@@ -245,16 +290,8 @@ int main (int argc, char **argv)
     }
     if (!read_keep (&opt) || !check_postgres (&opt))
         return 2;
-    if (opt.job && opt.store.url) {
-        (void)fprintf (stderr, "rollcall-aggregator: --store is for a service, "
-                       "without --job\n");
-        return 2;
-    }
-    if (opt.cache_size > 0 && !opt.store.url) {
-        (void)fprintf (stderr, "rollcall-aggregator: --cache-size needs "
-                       "--store\n");
-        return 2;
-    }
     opt.store.max_rate = (uint64_t)opt.store_rate;
+    if (!check_store (&opt))
+        return 2;
     return aggregator_serve (&opt);
 }

@@ -10,6 +10,8 @@
 #include "object_store/object_store.h"
 #include "store/store.h"
 
+#define CACHE_SIZE_MIN 1000000  // bytes; with less, nothing would be kept
+
 struct cache {
     const char *root, *id;      // and its id
     struct object_store *store;

@@ -40,7 +40,7 @@ deliver ()
 
     shift
     rm -rf "$job"
-    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 600 --extras "$@" "$job"
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops "${OPS:-600}" --extras "$@" "$job"
     run agent --once --raw --job "$job" "$job"
     expect_status 0
 }
@@ -196,16 +196,38 @@ fsck_store ()                       # [OPTION]...
     stop_service
 }
 
-@test "what cannot be a store is refused" {
-    run "$AGGREGATOR" --root root --store /var/lib
-    expect_status 73
-    shows "s3://BUCKET/PREFIX is expected"
-    run "$AGGREGATOR" --root root --store s3://bucket --job j
+# refused TEXT [OPTION]...: what was given cannot be, in a sentence
+refused ()
+{
+    local text=$1
+
+    shift
+    run "$AGGREGATOR" --root root "$@"
     expect_status 2
-    run "$AGGREGATOR" --root root --store s3://bucket --store-endpoint \
-        http://user:hidden@host
-    expect_status 73
+    shows "$text"
     [[ "$output" != *hidden* ]]
+    [ ! -e root ]
+}
+
+@test "what cannot be a store is refused" {
+    refused "s3://BUCKET/PREFIX is expected" --store /var/lib
+    refused "without --job" --store s3://bucket --job j
+    refused "endpoint" --store s3://bucket --store-endpoint \
+        http://user:hidden@host
+    refused "cannot read certificates from none" --store s3://bucket \
+        --store-ca none
+    refused "the least is 1M" --store s3://bucket --cache-size 5
+    refused "--cache-size needs --store" --cache-size 1G
+    refused "--store-endpoint needs --store" --store-endpoint http://host
+    refused "--store-ca needs --store" --store-ca none
+    refused "--store-proxy needs --store" --store-proxy http://host
+    refused "--store-rate needs --store" --store-rate 1M
+    refused "--store-after needs --store" --store-after 1s
+    run "$ROLLCALL" fsck aggregator --store /var/lib root
+    expect_status 2
+    run "$ROLLCALL" fsck aggregator --delete-orphans root
+    expect_status 2
+    shows "needs --store"
 }
 
 @test "the library is loaded by the first request to a store only" {
@@ -221,7 +243,8 @@ fsck_store ()                       # [OPTION]...
 # deliver job j, and wait until nothing but heads, lists and items is here
 let_go ()
 {
-    service --store "$STORE" --store-after 1s --cache-size 1
+    OPS=2500                        # more than the least cache
+    service --store "$STORE" --store-after 1s --cache-size 1M
     deliver j
     went () {
         [ "$(store_says evicted)" -ge 1 ] && store_is waiting 0 &&
@@ -232,6 +255,7 @@ let_go ()
 
 @test "what was let go is read from the store, by each who reads" {
     RESULT=root/jobs/j/cluster_analysis_output/analysis.db
+    OPS=2500
     service
     deliver j
     stop_service
@@ -301,7 +325,7 @@ let_go ()
     # a service goes on taking in, and says that it cannot build
     export AWS_ACCESS_KEY_ID=TESTKEY
     faults '[{"fault": "500", "method": "GET"}]'
-    service --store "$STORE" --store-after 1s --cache-size 1
+    service --store "$STORE" --store-after 1s --cache-size 1M
     deliver k --seed 7
     stop_service
     faults '[]'
@@ -331,13 +355,14 @@ let_go ()
 }
 
 @test "an object that was deleted by others is uploaded again before its copy goes" {
+    OPS=2500
     service --store "$STORE" --store-after 1s
     deliver j
     one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
     LIMIT=120 eventually one
     stop_service
     object rm "$(cat root/id)/segments/00000001"
-    service --store "$STORE" --store-after 1s --cache-size 1
+    service --store "$STORE" --store-after 1s --cache-size 1M
     went () { [ "$(store_says evicted)" -ge 1 ]; }
     LIMIT=120 eventually went || fail "$(store_says why)"
     is lost 1 "$(store_says lost)"
@@ -346,7 +371,7 @@ let_go ()
     rm -r root/store
     run "$ROLLCALL" archive --root root verify
     expect_status 1
-    service --store "$STORE" --store-after 1s --cache-size 1
+    service --store "$STORE" --store-after 1s --cache-size 1M
     again () { [ -f root/store/00000001 ] && store_is waiting 0; }
     LIMIT=120 eventually again
     run "$ROLLCALL" archive --root root verify
