@@ -29,6 +29,7 @@
 struct segments {
     char *root;
     enum segments_how how;
+    const atomic_bool *stop;    // or NULL
     pthread_mutex_t lock;       // of all below
     struct object_store *idle[IDLE_MAX];
     size_t n;
@@ -64,6 +65,11 @@ void segments_destroy (struct segments *s)
 void segments_ask (struct segments *s, enum segments_how how)
 {
     s->how = how;
+}
+
+void segments_stop_on (struct segments *s, const atomic_bool *stop)
+{
+    s->stop = stop;
 }
 
 void segments_why (struct segments *s, struct err *err)
@@ -151,6 +157,7 @@ static int connect_to (struct segments *s, bool failed, struct object_store **re
         .tries = failed ? 1 : s->how == SEGMENTS_HURRY ? QUICK_TRIES : 0,
         .silence_s = s->how == SEGMENTS_HURRY ? QUICK_SILENCE_S : 0,
         .least_rate = s->how == SEGMENTS_HURRY ? QUICK_RATE : 0,
+        .cancel = s->stop,
     };
     int rc = object_place_read (s->root, &place, err);
 
@@ -190,8 +197,8 @@ static void give_back (struct segments *s, struct object_store *client,
     object_store_close (client);
 }
 
-/* It was away just now; segments_why still says so. */
-static bool rests (struct segments *s)
+/* Then segments_why still says so. */
+bool segments_rest (struct segments *s)
 {
     bool ret;
 
@@ -212,7 +219,7 @@ static int ask (struct segment *f, void *out, size_t n, uint64_t at)
                  ? err_set (&err, EREMOTEIO, "the store is not asked")
                  : root_read_id (f->of->root, id, &err);
 
-    if (rests (f->of))
+    if (segments_rest (f->of))
         return -EREMOTEIO;
     if (rc == 0)
         rc = take_client (f->of, &client, &once, &err);

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,12 @@ enum segments_how {
     SEGMENTS_HERE,              // never
 };
 void segments_ask (struct segments *s, enum segments_how how);
+
+/* Break questions off when *stop is true; say it before any read. */
+void segments_stop_on (struct segments *s, const atomic_bool *stop);
+
+/* Whether it was away just now, and who hurries does not ask it. */
+bool segments_rest (struct segments *s);
 
 /* Why the last read of any thread got no bytes from the store. */
 void segments_why (struct segments *s, struct err *err);

@@ -411,7 +411,7 @@ static int hash_beginning (const struct byte_source *from, uint64_t size,
     return rc;
 }
 
-int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
+int64_t store_sum_rows (struct store *s, struct ledger *ledger,
                         const struct ledger_item *item,
                         const struct ledger_place *place)
 {
@@ -428,12 +428,13 @@ int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
     rc = shipment_find_meta (&from, &size, NULL);
     if (rc == 0)
         rc = hash_beginning (&from, size, &digest);
+    s->unsummed = s->unsummed || (rc < 0 && r->away);
     store_reader_destroy (r);
     return rc < 0 ? 0 : digest_number (&digest);
 }
 
 struct summing {
-    const struct store *store;
+    struct store *store;
     struct ledger *ledger;
 };
 
@@ -445,10 +446,28 @@ static int64_t sum_rows (void *arg, const struct ledger_item *item)
                                             &item->place);
 }
 
-int store_sum_all_rows (const struct store *s, struct ledger *ledger,
+int store_sum_all_rows (struct store *s, struct ledger *ledger,
                         struct err *err)
 {
     struct summing all = { s, ledger };
 
     return ledger_sum_rows (ledger, sum_rows, &all, err);
+}
+
+void store_sum_needed (struct store *s)
+{
+    s->unsummed = true;
+}
+
+int store_sum_later (struct store *s, struct ledger *ledger, struct err *err)
+{
+    int rc;
+
+    if (!s->unsummed || segments_rest (s->segments))
+        return 0;
+    s->unsummed = false;
+    if ((rc = ledger_begin (ledger, err)) < 0)
+        return rc;
+    rc = store_sum_all_rows (s, ledger, err);
+    return ledger_finish (ledger, rc, err);
 }
