@@ -23,7 +23,7 @@
 
 struct fsck_options {
     struct result_place place;
-    bool repair, json, delete_orphans;
+    bool repair, json, delete_orphans, take_over;
     struct object_options store;        // url, or NULL
 };
 
@@ -44,6 +44,9 @@ static const struct option_spec options[] = {
       "Delete objects of this root in the store that have no segment here. If "
       "the root is a copy from a backup, they may be all that is left of what "
       "came later."),
+    OPTION_SWITCH ("take-over", 0, struct fsck_options, take_over,
+      "The objects of this root's id are this root's from now on: the one that "
+      "wrote them, whose backup this one was made of, is gone for good."),
     CLI_RESULT_OPTIONS (struct fsck_options),
 };
 
@@ -90,6 +93,7 @@ static int fail_status (int rc)
         return EX_TEMPFAIL;
     case -EACCES:
     case -EPERM:
+    case -ENOTUNIQ:
         return EX_NOPERM;
     case -EBADMSG:
         return EX_DATAERR;
@@ -114,7 +118,7 @@ static void on_sentence (void *arg, const char *sentence)
 static int check_store (const struct fsck_options *opt, const char *root)
 {
     struct check_objects_options how = { opt->store, opt->repair,
-                                         opt->delete_orphans };
+                                         opt->delete_orphans, opt->take_over };
     struct fsck_options copy = *opt;
     struct check_report r = { .say = on_sentence, .arg = &copy };
     struct check_objects_report found;
@@ -271,6 +275,7 @@ static int check_store_options (const struct fsck_options *opt)
     return store->url ? 0
            : opt->delete_orphans
                ? FAIL (EXIT_USAGE, "--delete-orphans needs --store")
+           : opt->take_over ? FAIL (EXIT_USAGE, "--take-over needs --store")
            : store->endpoint && store->endpoint != getenv ("AWS_ENDPOINT_URL")
                ? FAIL (EXIT_USAGE, "--store-endpoint needs --store")
            : store->ca_file && store->ca_file != getenv ("AWS_CA_BUNDLE")

@@ -84,7 +84,7 @@ fsck_store ()                       # [OPTION]...
     stop_service
     service --store "$STORE"
     all_stored
-    is "PUTs of the next life" 0 $(($(counted requests.PUT) - puts))
+    is "PUTs of the next life, of a probe" 1 $(($(counted requests.PUT) - puts))
     stop_service
     fsck_store
     expect_status 0
@@ -382,8 +382,47 @@ let_go ()
     shows "segment 1 is only in s3://bucket/pre"
 }
 
-# wrong TEXT [OPTION]...: the service says so, and takes in all the same
+# wrong TEXT [OPTION]...: a service does not begin with that, and says why
 wrong ()
+{
+    local text=$1
+
+    shift
+    run timeout "$LIMIT" "$AGGREGATOR" --root new --listen \
+        "tcp://127.0.0.1:$PORT" "$@"
+    [ "$status" != 0 ] && [ "$status" != 124 ] || fail "status $status" || return
+    shows event=start-failed "$text"
+    [[ "$output" != *testsecret* ]]
+}
+
+@test "a service does not begin with a store that is wrong" {
+    choose_port
+    wrong "there is no bucket elsewhere" --store s3://elsewhere/pre
+    faults '[{"fault": "skew", "off": 3600}]'
+    wrong "the clock of this machine is 3" --store "$STORE"
+    faults '[{"fault": "denied"}]'
+    wrong "AccessDenied" --store s3://bucket/theirs
+    faults '[{"fault": "denied", "method": "PUT"}]'
+    wrong "cannot write" --store s3://bucket/theirs
+    faults '[{"fault": "expired", "token": ""}]'
+    wrong "have to be renewed there" --store "$STORE"
+    faults '[]'
+    AWS_SECRET_ACCESS_KEY=x wrong "SignatureDoesNotMatch" --store "$STORE"
+    faults '[{"fault": "denied", "method": "DELETE"}]'
+    service --store "$STORE"
+    says service.log event=store-failed "cannot delete" AccessDenied
+    stop_service
+    command -v openssl >/dev/null || return 0
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem \
+        -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
+        2>/dev/null
+    stop_proxy
+    start_proxy --tls cert.pem key.pem
+    wrong "TLS" --store "$STORE"
+}
+
+# known TEXT [OPTION]...: one that has worked with it goes on, and says why not
+known ()
 {
     local text=$1
 
@@ -395,23 +434,23 @@ wrong ()
     stop_service
 }
 
-@test "what is wrong with the store is named, and delivery goes on" {
+@test "what is wrong with the store later is named, and delivery goes on" {
     seed=0
-    wrong "there is no bucket elsewhere" --store s3://elsewhere/pre
+    service --store "$STORE"
+    stop_service
     faults '[{"fault": "skew", "off": 3600}]'
-    wrong "the clock of this machine is 3" --store "$STORE"
+    known "the clock of this machine is 3" --store "$STORE"
     faults '[{"fault": "denied"}]'
-    wrong "AccessDenied" --store s3://bucket/theirs
-    faults '[{"fault": "expired", "token": ""}]'
-    wrong "have to be renewed there" --store "$STORE"
+    known "AccessDenied" --store "$STORE"
     faults '[]'
-    wrong "127.0.0.1 port 1" --store "$STORE" --store-proxy http://127.0.0.1:1
-    wrong "SSL" --store "$STORE" --store-endpoint "${AWS_ENDPOINT_URL/http/https}"
+    known "127.0.0.1 port 1" --store "$STORE" --store-proxy http://127.0.0.1:1
     # until the root is full
-    service --store s3://elsewhere --store-after 1s --disk-floor 100%
-    full () { [[ "$("$ROLLCALL" status root)" == *disk-floor*wait*"no bucket"* ]]; }
+    faults '[{"fault": "denied"}]'
+    service --store "$STORE" --store-after 1s --disk-floor 100%
+    full () { [[ "$("$ROLLCALL" status root)" == *disk-floor*wait*AccessDenied* ]]; }
     LIMIT=60 eventually full
     stop_service
+    faults '[]'
     # all of it is there in the end
     service --store "$STORE" --store-after 1s
     none_waits () { store_is waiting 0; }
@@ -421,4 +460,30 @@ wrong ()
     expect_status 0
     run "$ROLLCALL" archive --root root verify
     expect_status 0
+}
+
+@test "a root of a backup does not touch the objects of the one that lives" {
+    service --store "$STORE" --store-after 1s
+    deliver j
+    one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
+    LIMIT=120 eventually one
+    stop_service
+    "$ROLLCALL" backup --root root bak >/dev/null
+    "$ROLLCALL" restore bak new >/dev/null
+    choose_port
+    wrong "are those of another root with this id" --store "$STORE"
+    shows "$TEST_DIR/root since 20" --take-over
+    run "$ROLLCALL" fsck aggregator --store "$STORE" --delete-orphans new
+    expect_status 77
+    # the first one is gone for good
+    run "$ROLLCALL" fsck aggregator --store "$STORE" --take-over new
+    expect_status 0
+    mv root old
+    mv new root
+    service --store "$STORE" --store-after 1s
+    LIMIT=120 eventually one
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 holes, 0 orphans"
 }
