@@ -207,6 +207,13 @@ int store_reader_open (const struct store *s, struct ledger *ledger,
                        struct store_reader **ret, struct err *err);
 void store_reader_destroy (struct store_reader *r);     // r may be NULL
 
+/* Who shares a content with other readers takes whole runs of so many chunks, from
+ * a multiple of it on: of what is in an object store, a reader asks for more than
+ * one at a time, but never beyond its run.  Here: 1.
+ */
+#define STORE_RUN 8
+size_t store_reader_run (struct store_reader *r);
+
 /* Its bytes, not checked except for what does not unpack. */
 struct byte_source store_reader_source (struct store_reader *r);
 

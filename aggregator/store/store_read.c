@@ -159,14 +159,14 @@ const struct store_chunk *store_chunk_at (const struct store_content *c,
 }
 
 /* Where chunks that lie behind each other end: who reads the first one mostly
- * reads all of them.
+ * reads all of them, up to the end of a run.
  */
 static uint64_t run_of (const struct store_content *c, size_t i)
 {
     const struct ledger_place *p = &store_chunk_at (c, i)->place, *next;
     uint64_t from = p->offset, end = from + p->stored;
 
-    for (i++; i < c->n && end - from < SEGMENT_AHEAD_MAX; i++) {
+    for (i++; i < c->n && i % STORE_RUN != 0; i++) {
         next = &store_chunk_at (c, i)->place;
         if (next->segment != p->segment || next->offset < end ||
             next->offset - end > RECORD_MAX)
@@ -193,6 +193,12 @@ static int reach_chunk (struct store_reader *r, size_t i, struct err *err)
     if (rc == 0 && r->segment.far)
         r->segment.until = run_of (r->content, i);
     return rc;
+}
+
+size_t store_reader_run (struct store_reader *r)
+{
+    return r->content->n > 0 && reach_chunk (r, 0, NULL) == 0 && r->segment.far
+               ? STORE_RUN : 1;
 }
 
 /* Read a chunk into the buffers.  What comes from a store is checked, also if it

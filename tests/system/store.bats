@@ -253,6 +253,57 @@ let_go ()
     LIMIT=120 eventually went || fail "$(store_says why)"
 }
 
+# needed rows|all: bytes of the chunks that these contents have in the store only,
+# and how many, as the ledger and the marks say
+needed ()
+{
+    python3 - root "$1" <<'PYTHON'
+import json
+import os
+import sqlite3
+import sys
+root, what = sys.argv[1:]
+marks = [n for n in os.listdir(root + "/store") if n.isdigit()]
+far = {int(n) for n in marks if json.load(open(root + "/store/" + n))["evicted"]}
+db = sqlite3.connect("file:%s/ledger.db?mode=ro" % root, uri=True)
+chunks = set()
+def add(content):
+    segment, at, stored, form = db.execute(
+        "SELECT segment, offset, stored, form FROM content WHERE id=?",
+        (content,)).fetchone()
+    if form == 16:
+        with open("%s/segments/%08d" % (root, segment), "rb") as f:
+            f.seek(at)
+            ids = f.read(stored)
+        for i in range(0, stored, 32):
+            add(ids[i:i + 32])
+    elif segment in far:
+        chunks.add((segment, at, stored))
+for content, in db.execute("SELECT DISTINCT content FROM item WHERE kind=1 OR ?",
+                           (what == "all",)):
+    add(content)
+print(sum(c[2] for c in chunks), len(chunks))
+PYTHON
+}
+
+# frugal rows|all COMMAND...: it goes well, and reads at most 1.1 of that from the
+# store, with no more requests than there are chunks
+frugal ()
+{
+    local bytes chunks read reads
+
+    read -r bytes chunks <<<"$(needed "$1")"
+    [ "$bytes" -gt 500000 ] || fail "only $bytes bytes are there" || return
+    shift
+    read=$(counted read) reads=$(counted reads)
+    run "$@"
+    expect_status 0
+    read=$(($(counted read) - read)) reads=$(($(counted reads) - reads))
+    echo "$read of $bytes bytes, $reads requests for $chunks chunks: $*"
+    [ "$read" -le $((bytes * 11 / 10)) ] && [ "$read" -ge $((bytes / 2)) ] &&
+        [ "$reads" -le "$chunks" ]
+}
+
 @test "what was let go is read from the store, by each who reads" {
     RESULT=root/jobs/j/cluster_analysis_output/analysis.db
     OPS=2500
@@ -266,9 +317,9 @@ let_go ()
     [ "$(du -s --block-size=1 root/segments | cut -f 1)" -lt $((before / 2)) ]
     run "$ROLLCALL" status root
     shows "is the limit; "
-    run "$ROLLCALL" archive --root root verify
-    expect_status 0
-    "$ROLLCALL" archive --root root get j 0 back
+    frugal all "$ROLLCALL" archive --root root verify
+    frugal all "$ROLLCALL" archive --root root verify --deep
+    frugal all "$ROLLCALL" archive --root root get j back
     for dir in back/*_ascend_pt; do
         diff -r -x rollcall.shipment -x .rollcall-job "$dir" "j/${dir##*/}"
     done
@@ -282,8 +333,7 @@ let_go ()
     shows "are only in the object store"
     fsck_store
     expect_status 0
-    run "$ROLLCALL" backup --root root bak
-    expect_status 0
+    frugal all "$ROLLCALL" backup --root root bak
     run "$ROLLCALL" restore bak again
     expect_status 0
     env -u AWS_ENDPOINT_URL "$ROLLCALL" archive --root again verify
