@@ -96,7 +96,7 @@ fsck_store ()                       # [OPTION]...
     stop_proxy
     service --store "$STORE"
     deliver j
-    has_failed () { [ -n "$(store_says why)" ]; }
+    has_failed () { [ -n "$(store_says why)" ] && [ "$(store_says waiting)" -gt 0 ]; }
     eventually has_failed
     run "$ROLLCALL" status root
     shows "wait for upload since 20" "$STORE has 0 segments"
