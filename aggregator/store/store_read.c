@@ -1,6 +1,7 @@
 /* aggregator/store/store_read.c - read contents: their chunks, one by one */
 #include "store/store_private.h"
 
+#include "base/clock.h"
 #include "model/shipment.h"
 #include "store/fileio.h"
 #include "store/record.h"
@@ -10,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define SUM_NS (100 * NS_PER_MS)        // store_sum_later takes so long at a time,
+#define SUM_SHARE 10                    // and then not for ten times as long
 
 /* ---- which chunks ---- */
 
@@ -442,20 +446,25 @@ int64_t store_sum_rows (struct store *s, struct ledger *ledger,
 struct summing {
     struct store *store;
     struct ledger *ledger;
+    int64_t until_ns;           // (monotonic) the others: later
 };
 
 static int64_t sum_rows (void *arg, const struct ledger_item *item)
 {
     const struct summing *s = arg;
 
-    return item->lost ? 0 : store_sum_rows (s->store, s->ledger, item,
-                                            &item->place);
+    if (item->lost)
+        return 0;
+    if (clock_mono_ns () < s->until_ns)
+        return store_sum_rows (s->store, s->ledger, item, &item->place);
+    s->store->unsummed = true;
+    return 0;
 }
 
 int store_sum_all_rows (struct store *s, struct ledger *ledger,
                         struct err *err)
 {
-    struct summing all = { s, ledger };
+    struct summing all = { s, ledger, INT64_MAX };
 
     return ledger_sum_rows (ledger, sum_rows, &all, err);
 }
@@ -467,13 +476,17 @@ void store_sum_needed (struct store *s)
 
 int store_sum_later (struct store *s, struct ledger *ledger, struct err *err)
 {
+    int64_t now = clock_mono_ns ();
+    struct summing some = { s, ledger, now + SUM_NS };
     int rc;
 
-    if (!s->unsummed || segments_rest (s->segments))
+    if (!s->unsummed || now < s->sum_ns || segments_rest (s->segments))
         return 0;
     s->unsummed = false;
     if ((rc = ledger_begin (ledger, err)) < 0)
         return rc;
-    rc = store_sum_all_rows (s, ledger, err);
-    return ledger_finish (ledger, rc, err);
+    rc = ledger_finish (ledger, ledger_sum_rows (ledger, sum_rows, &some, err),
+                        err);
+    s->sum_ns = clock_mono_ns () + SUM_SHARE * (clock_mono_ns () - now);
+    return rc;
 }

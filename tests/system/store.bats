@@ -537,3 +537,61 @@ known ()
     expect_status 0
     shows "0 holes, 0 orphans"
 }
+
+@test "a root that is gone for good is taken over from the store alone" {
+    RESULT=root/jobs/j/cluster_analysis_output/analysis.db
+    let_go
+    built () { [ -f "$RESULT" ]; }
+    LIMIT=60 eventually built
+    rows=$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')
+    # what comes now is not uploaded: it is lost with the root
+    faults '[{"fault": "denied", "method": "PUT"}]'
+    deliver k --seed 7
+    stop_service
+    faults '[]'
+    id=$(cat root/id)
+    # another root with the same prefix
+    object put "0123456789abcdef0123456789abcdef/segments/00000001" /etc/passwd
+    mv root old
+    run "$ROLLCALL" restore --store "$STORE" root
+    expect_status 2
+    shows "choose one with --root-id" "$id: " "$TEST_DIR/root since" \
+        "0123456789abcdef0123456789abcdef"
+    run "$ROLLCALL" restore --store "$STORE" --root-id 00 root
+    expect_status 66
+    run "$ROLLCALL" restore --store s3://bucket/none root
+    expect_status 66
+    [ ! -e root ]
+    object rm "0123456789abcdef0123456789abcdef/segments/00000001"
+    size=$(stat -c %s old/segments/00000001)
+    before=$(counted read)
+    run "$ROLLCALL" restore --store "$STORE" root
+    expect_status 0
+    shows "which stay in the store" "1 job, 0 known" "agents deliver it again"
+    [ $(($(counted read) - before)) -lt $((size / 3)) ] ||
+        fail "read $(($(counted read) - before)) of $size"
+    [ "$(cat root/id)" = "$id" ]
+    # the new one is whole, and the first one keeps its hands off
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    frugal all "$ROLLCALL" archive --root root get j back
+    for dir in back/*_ascend_pt; do
+        diff -r -x rollcall.shipment -x .rollcall-job "$dir" "j/${dir##*/}"
+    done
+    service --store "$STORE" --store-after 1s --cache-size 1M
+    LIMIT=60 eventually built
+    is rows "$rows" "$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')"
+    deliver k --seed 7              # the agent has it still
+    two () { [ "$(store_says stored)" -ge 2 ] && store_is waiting 0; }
+    LIMIT=120 eventually two || fail "$(store_says why)"
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 holes, 0 orphans"
+    mv root new
+    mv old root
+    service --store "$STORE" --store-after 1s
+    others () { [[ "$(store_says why)" == *"another root with this id"* ]]; }
+    LIMIT=60 eventually others
+    stop_service
+}

@@ -166,6 +166,10 @@ static void test_sum_later (void **state)
     assert_int_equal (store_sum_later (r->s, r->l, NULL), 0);
     assert_true (r->s->unsummed);       // it was away just now
     segments_ask (r->s->segments, SEGMENTS_PATIENT);
+    r->s->sum_ns = INT64_MAX;           // it took its share
+    assert_int_equal (store_sum_later (r->s, r->l, NULL), 0);
+    assert_true (r->s->unsummed);
+    r->s->sum_ns = 0;
     assert_int_equal (store_sum_later (r->s, r->l, NULL), 0);
     assert_false (r->s->unsummed);
     end (&f);
