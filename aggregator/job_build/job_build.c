@@ -350,8 +350,11 @@ int job_build_create (struct ledger *ledger, struct store *store,
     settle_gone (b);
     if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
         rc = err_set (err, ENOMEM, "no memory to build");
+    // the chunk of the metadata has rows, too
+    segments_keep (store_segments (store), SEGMENTS_KEEP);
     for (size_t i = 0; i < b->n && rc == 0; i++)
         rc = look_at (b, i, err);
+    segments_keep (store_segments (store), SEGMENTS_KEPT);
     if (rc == 0)
         rc = job_build_choose_versions (b, err);
     if (rc < 0) {
@@ -369,6 +372,7 @@ void job_build_destroy (struct job_build *b)
 {
     if (!b)
         return;
+    segments_keep (store_segments (b->store), SEGMENTS_FORGET);
     select_free (b->items, b->n);
     build_state_fini (&b->state);
     raw_tree_destroy (b->raw);

@@ -3,6 +3,8 @@
 #include "store/segment.h"
 
 #include "base/clock.h"
+#include "base/cmp.h"
+#include "base/vec.h"
 #include "net/keys.h"
 #include "object_store/object_store.h"
 #include "store/fileio.h"
@@ -21,6 +23,7 @@
 
 #define HOLE_BLOCK 4096         // bytes, at least, of a hole, and where it begins
 #define IDLE_MAX 32             // connections that are kept
+#define KEPT_MAX ((uint64_t)1 << 30)    // bytes
 #define QUICK_TRIES 2
 #define QUICK_SILENCE_S 5
 #define QUICK_RATE (128u << 10) // bytes/s, at least
@@ -31,6 +34,14 @@ struct segments {
     enum segments_how how;
     const atomic_bool *stop;    // or NULL
     pthread_mutex_t lock;       // of all below
+    bool keeping;
+    int kept_fd;                // -1: nothing was kept
+    uint64_t kept_end;
+    struct kept {               // in order once 'keeping' is over
+        int64_t segment;
+        uint64_t at, n, where;
+    } *kept;
+    size_t nkept;
     struct object_store *idle[IDLE_MAX];
     size_t n;
     bool failed;                // the last question: then each is asked once
@@ -46,6 +57,7 @@ int segments_create (const char *root, struct segments **ret, struct err *err)
         free (s);
         return err_set (err, ENOMEM, "no memory to read segments");
     }
+    s->kept_fd = -1;
     (void)pthread_mutex_init (&s->lock, NULL);
     *ret = s;
     return 0;
@@ -57,6 +69,7 @@ void segments_destroy (struct segments *s)
         return;
     for (size_t i = 0; i < s->n; i++)
         object_store_close (s->idle[i]);
+    segments_keep (s, SEGMENTS_FORGET);
     (void)pthread_mutex_destroy (&s->lock);
     free (s->root);
     free (s);
@@ -114,6 +127,7 @@ void segment_close (struct segment *f)
 void segment_forget (struct segment *f)
 {
     f->n = 0;
+    f->again = true;
 }
 
 /* The mark comes before the first hole: without it, what was read before this is
@@ -234,6 +248,72 @@ static int ask (struct segment *f, void *out, size_t n, uint64_t at)
     return rc < 0 ? -EREMOTEIO : 0;
 }
 
+/* ---- what is read again ---- */
+
+static int compare (const void *pa, const void *pb)
+{
+    const struct kept *a = pa, *b = pb;
+    int rc = cmp_int64 (&a->segment, &b->segment);
+
+    return rc ? rc : (a->at > b->at) - (a->at < b->at);
+}
+
+/* Not where /tmp is memory. */
+static int unnamed_file (const char *root)
+{
+    int fd = open (root, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    return fd >= 0 ? fd : open ("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC,
+                                0600);
+}
+
+void segments_keep (struct segments *s, enum segments_keep how)
+{
+    (void)pthread_mutex_lock (&s->lock);
+    s->keeping = how == SEGMENTS_KEEP;
+    if (how == SEGMENTS_KEPT && s->nkept > 0)
+        qsort (s->kept, s->nkept, sizeof (*s->kept), compare);
+    if (how == SEGMENTS_FORGET) {
+        fileio_close (s->kept_fd);
+        free (s->kept);
+        s->kept = NULL;
+        s->nkept = 0;
+        s->kept_end = 0;
+        s->kept_fd = -1;
+    }
+    (void)pthread_mutex_unlock (&s->lock);
+}
+
+static void keep (struct segment *f)
+{
+    struct segments *s = f->of;
+    struct kept k = { f->number, f->at, f->n, s->kept_end };
+
+    (void)pthread_mutex_lock (&s->lock);
+    if (s->keeping && s->kept_fd < 0)
+        s->kept_fd = unnamed_file (s->root);
+    if (s->keeping && s->kept_fd >= 0 && k.where + k.n <= KEPT_MAX &&
+        fileio_pwrite_all (s->kept_fd, f->ahead, f->n, (off_t)k.where) == 0 &&
+        vec_push (&s->kept, &s->nkept, &k, sizeof (k)) == 0)
+        s->kept_end += k.n;
+    (void)pthread_mutex_unlock (&s->lock);
+}
+
+static bool read_kept (struct segment *f, void *out, size_t n, uint64_t at)
+{
+    struct segments *s = f->of;
+    struct kept key = { .segment = f->number, .at = at }, *k = NULL;
+    bool ret;
+
+    (void)pthread_mutex_lock (&s->lock);
+    if (!s->keeping && s->nkept > 0)
+        k = bsearch (&key, s->kept, s->nkept, sizeof (key), compare);
+    ret = k && n <= k->n &&
+          fileio_pread_all (s->kept_fd, out, n, (off_t)k->where) == 0;
+    (void)pthread_mutex_unlock (&s->lock);
+    return ret;
+}
+
 /* How much to ask for: reads that follow each other get twice as much each time.
  */
 static size_t choose (struct segment *f, size_t n, uint64_t at)
@@ -260,6 +340,8 @@ static int read_far (struct segment *f, void *out, size_t n, uint64_t at)
         memcpy (out, (const char *)f->ahead + (at - f->at), n);
         return 0;
     }
+    if (!f->again && read_kept (f, out, n, at))
+        return 0;
     wanted = choose (f, n, at);
     if (!(more = realloc (f->ahead, wanted)))
         return -ENOMEM;
@@ -269,6 +351,8 @@ static int read_far (struct segment *f, void *out, size_t n, uint64_t at)
         return rc;
     f->at = at;
     f->n = wanted;
+    f->again = false;
+    keep (f);
     memcpy (out, f->ahead, n);
     return 0;
 }
