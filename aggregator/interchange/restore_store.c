@@ -84,6 +84,7 @@ int restore_list (struct object_store *s, struct stored_root **list, size_t *n,
 /* ---- one segment ---- */
 
 struct taking {
+    const struct object_options *opt;
     struct object_store *store;
     const char *id, *part;
     struct ledger *ledger;      // of the part
@@ -312,8 +313,8 @@ static int fill_from_store (void *arg, const char *part, struct err *err)
     if (rc == 0 && t->n == 0)
         rc = err_set (err, ENOENT, "%s/%.32s has no segments",
                       object_store_url (t->store), t->id);
-    if (rc == 0)
-        rc = object_mark_begin (part, err);
+    if (rc == 0 && (rc = object_mark_begin (part, err)) == 0)
+        rc = object_place_write (part, t->opt, t->store, err);
     for (size_t i = 0; i < t->n && rc == 0; i++)
         rc = take_segment (t, &t->list[i]);
     if (rc == 0 && (rc = begin_next (t)) == 0 &&
@@ -327,14 +328,12 @@ int restore_from_store (const struct object_options *opt, const char *id,
                         void (*say) (void *arg, const char *sentence),
                         void *arg, struct restore_sums *ret, struct err *err)
 {
-    struct taking t = { .id = id, .sums = ret, .say = say, .arg = arg };
+    struct taking t = { .opt = opt, .id = id, .sums = ret, .say = say, .arg = arg };
     int rc;
 
     *ret = (struct restore_sums){ .segments = 0 };
     if ((rc = object_store_open (opt, &t.store, err)) == 0)
         rc = restore_root (root, fill_from_store, &t, err);
-    if (rc == 0)
-        rc = object_place_write (root, opt, t.store, err);
     if (rc == 0)
         rc = object_owner_become (t.store, root, id, err);
     object_store_close (t.store);
