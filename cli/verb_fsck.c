@@ -23,7 +23,7 @@
 
 struct fsck_options {
     struct result_place place;
-    bool repair, json, delete_orphans;
+    bool repair, json, delete_orphans, take_over;
     struct object_options store;        // url, or NULL
 };
 
@@ -47,6 +47,9 @@ static const struct option_spec options[] = {
       "Delete objects of this root in the store that have no segment here. If "
       "the root is a copy from a backup, they may be all that is left of what "
       "came later."),
+    OPTION_SWITCH ("take-over", 0, struct fsck_options, take_over,
+      "The objects of this root's id are this root's from now on: the one that "
+      "wrote them, whose backup this one was made of, is gone for good."),
     CLI_RESULT_OPTIONS (struct fsck_options),
 };
 
@@ -93,6 +96,7 @@ static int fail_status (int rc)
         return EX_TEMPFAIL;
     case -EACCES:
     case -EPERM:
+    case -ENOTUNIQ:
         return EX_NOPERM;
     case -EBADMSG:
         return EX_DATAERR;
@@ -117,7 +121,7 @@ static void on_sentence (void *arg, const char *sentence)
 static int check_store (const struct fsck_options *opt, const char *root)
 {
     struct check_objects_options how = { opt->store, opt->repair,
-                                         opt->delete_orphans };
+                                         opt->delete_orphans, opt->take_over };
     struct fsck_options copy = *opt;
     struct check_report r = { .say = on_sentence, .arg = &copy };
     struct check_objects_report found;
@@ -259,6 +263,28 @@ static int check_result (const struct fsck_options *opt, int n,
 
 /* ---- the verb ---- */
 
+/* What was given of a store has to be of one.  Variables of AWS may be set for
+ * others.
+ */
+static int check_store_options (const struct fsck_options *opt)
+{
+    const struct object_options *store = &opt->store;
+    struct object_store *s = NULL;
+    struct err err = { "" };
+
+    if (store->url && object_store_open (store, &s, &err) < 0)
+        return FAIL (EXIT_USAGE, "--store: %s", err.text);
+    object_store_close (s);
+    return store->url ? 0
+           : opt->delete_orphans
+               ? FAIL (EXIT_USAGE, "--delete-orphans needs --store")
+           : opt->take_over ? FAIL (EXIT_USAGE, "--take-over needs --store")
+           : store->endpoint && store->endpoint != getenv ("AWS_ENDPOINT_URL")
+               ? FAIL (EXIT_USAGE, "--store-endpoint needs --store")
+           : store->ca_file && store->ca_file != getenv ("AWS_CA_BUNDLE")
+               ? FAIL (EXIT_USAGE, "--store-ca needs --store") : 0;
+}
+
 int verb_fsck (int argc, char **argv)
 {
     struct fsck_options opt = { .json = false };
@@ -282,7 +308,8 @@ int verb_fsck (int argc, char **argv)
     if (rest + 2 < argc)
         return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 2]);
     if (strcmp (whose, "aggregator") == 0)
-        return check_root (&opt, dir ? dir : opt.place.root);
+        return (status = check_store_options (&opt)) != 0
+                   ? status : check_root (&opt, dir ? dir : opt.place.root);
     if (!dir)
         return FAIL (EXIT_USAGE, "agent: name the spool (STATE/spool-JOB)");
     return check_spool (&opt, dir);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MIN_CHUNKS 2            // that are worth a thread
+#define MIN_PIECES 2            // that are worth a thread
 
 struct checked {
     uint64_t id[DIGEST_SIZE / 8];
@@ -289,31 +289,37 @@ struct filling {
     struct store_reader *in;
     const struct store_content *content;
     int out;
+    size_t run;                 // chunks of a piece
 };
 
-static int fill_chunk (void *state, size_t i, struct err *err)
+static int fill_piece (void *state, size_t piece, struct err *err)
 {
     const struct filling *f = state;
+    size_t end = (piece + 1) * f->run;
     const void *bytes;
-    int rc = store_reader_check_chunk (f->in, i, &bytes, err);
+    int rc = 0;
 
+    for (size_t i = piece * f->run; i < end && i < f->content->n && rc == 0;
+         i++) {
+        size_t n = (size_t)store_chunk_at (f->content, i)->place.size;
+
+        if ((rc = store_reader_check_chunk (f->in, i, &bytes, err)) == 0 &&
+            (rc = fileio_pwrite_all (f->out, bytes, n,
+                                     (off_t)i * CONTENT_CHUNK)) < 0)
+            return err_sys (err, -rc, "cannot copy");
+    }
     if (rc == -EIO)             // not of what is written: others may be well
         return err_set (err, EBADMSG, "the root's disk did not give its bytes: "
                         "Input/output error");
-    if (rc < 0)
-        return rc;
-    rc = fileio_pwrite_all (f->out, bytes,
-                            (size_t)store_chunk_at (f->content, i)->place.size,
-                            (off_t)i * CONTENT_CHUNK);
-    return rc < 0 ? err_sys (err, -rc, "cannot copy") : 0;
+    return rc;
 }
 
-/* Threads that have some chunks each. */
-static unsigned threads_for (const struct archive *a)
+/* Threads that have some pieces each. */
+static unsigned threads_for (const struct archive *a, size_t pieces)
 {
     long n = a->threads > 0 ? (long)a->threads
                             : sysconf (_SC_NPROCESSORS_ONLN);
-    size_t most = a->content.n / MIN_CHUNKS;
+    size_t most = pieces / MIN_PIECES;
 
     n = n < ARCHIVE_THREADS ? n : ARCHIVE_THREADS;
     n = (size_t)n < most ? n : (long)most;
@@ -323,18 +329,20 @@ static unsigned threads_for (const struct archive *a)
 static int fill_from_store (void *arg, int out, struct err *err)
 {
     struct archive *a = arg;
-    const struct thread_pieces pieces = { .n = a->content.n,
-                                          .work = fill_chunk };
-    struct filling each[ARCHIVE_THREADS] = { { a->in, &a->content, out } };
+    size_t run = store_reader_run (a->in);
+    const struct thread_pieces pieces = { .n = (a->content.n + run - 1) / run,
+                                          .work = fill_piece };
+    struct filling each[ARCHIVE_THREADS] = { { a->in, &a->content, out, run } };
     void *states[ARCHIVE_THREADS] = { &each[0] };
-    unsigned n = threads_for (a);
+    unsigned n = threads_for (a, pieces.n);
     int rc = 0;
 
     for (unsigned t = 1; t < n && rc == 0; t++) {
         if (!a->more[t - 1])
             rc = store_reader_create (a->store, &a->content, &a->more[t - 1],
                                       err);
-        each[t] = (struct filling){ a->more[t - 1], &a->content, out };
+        each[t] = (struct filling){ a->more[t - 1], &a->content, out,
+                                      run };
         states[t] = &each[t];
     }
     return rc < 0 ? rc : thread_each (&pieces, states, n, err);

@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "ledger/ledger.h"
 #include "store/object_mark.h"
+#include "store/object_owner.h"
 #include "store/root.h"
 #include "store/store.h"
 
@@ -215,6 +216,12 @@ static int check_all (struct objects *o)
     if (rc < 0)
         return rc;
     if (o->opt->repair && (rc = check_endpoint (o)) < 0)
+        return rc;
+    if (o->opt->take_over)
+        rc = object_owner_become (o->store, o->root, id, o->err);
+    else if (o->opt->repair || o->opt->delete_orphans)
+        rc = object_owner_check (o->store, o->root, id, o->err);
+    if (rc < 0)
         return rc;
     PRINT (o->prefix, "%s/segments/", id);
     rc = object_list (o->store, o->prefix, on_object, o, o->err);

@@ -16,6 +16,7 @@ struct check_objects_options {
     bool repair;                // holes are uploaded again by the next service;
                                 // uploads that nobody goes on with are aborted
     bool delete_orphans;
+    bool take_over;             // the objects are this root's from now on
 };
 
 struct check_objects_report {
@@ -26,7 +27,8 @@ struct check_objects_report {
 };
 
 /* Check a root that no aggregator serves (else -EBUSY).  0 if it could be
- * checked, whatever was found; sentences go to report->say.  Errors are those of
+ * checked, whatever was found; sentences go to report->say.  -ENOTUNIQ: what would
+ * be changed is another root's (store/object_owner.h); other errors are those of
  * object_store.h and of the root.
  */
 int check_objects (const char *root, const struct check_objects_options *opt,

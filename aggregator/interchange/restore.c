@@ -1,10 +1,12 @@
-/* aggregator/interchange/restore.c - make a root of a backup */
-#include "interchange/backup.h"
+/* aggregator/interchange/restore.c - make a root of a backup, or of something else
+ */
+#include "interchange/restore.h"
 
 #include "archive/audit.h"
 #include "fsck/check_root.h"
 #include "ledger/ledger.h"
 #include "store/fileio.h"
+#include "store/object_mark.h"
 #include "store/root.h"
 #include "store/store.h"
 
@@ -24,7 +26,6 @@
 #define ROOT_MAX (TREE_HELD_MAX + NAME_MAX + 2)
 
 struct restoring {
-    const char *dir;
     const char *named;          // the root, for messages
     struct tree above;          // it, or the directory in which it is made
     char root[ROOT_MAX];        // a held path, like ...
@@ -33,6 +34,13 @@ struct restoring {
     bool inside;                // the directory 'root' is there
     bool ours;                  // with nothing of others in it, under the locks
     int root_lock, part_lock;   // -1: none
+    struct err *err;
+};
+
+/* ---- a backup ---- */
+
+struct copying {
+    const char *dir, *part;
     const struct backup_how *how;
     struct backup_sums *sums;
     char said[ERR_TEXT_MAX];    // the first thing that a check finds
@@ -41,7 +49,7 @@ struct restoring {
 
 static int copy_segment (void *arg, int64_t n, uint64_t end)
 {
-    struct restoring *r = arg;
+    struct copying *r = arg;
     char from[PATH_MAX], to[PATH_MAX];
 
     store_segment_path (r->dir, n, from);
@@ -52,7 +60,7 @@ static int copy_segment (void *arg, int64_t n, uint64_t end)
     return backup_copy_segment (from, to, 0, end, r->how->cancel, r->err);
 }
 
-static int copy_all (struct restoring *r)
+static int copy_all (struct copying *r)
 {
     char path[PATH_MAX], copy[PATH_MAX];
     char id[ROOT_ID_SIZE];
@@ -78,13 +86,13 @@ static int copy_all (struct restoring *r)
 
 static void keep_first (void *arg, const char *sentence)
 {
-    struct restoring *r = arg;
+    struct copying *r = arg;
 
     if (!r->said[0])
         PRINT (r->said, "%.400s", sentence);
 }
 
-static int check (struct restoring *r)
+static int check (struct copying *r)
 {
     struct check_report report = { .say = keep_first, .arg = r };
     int rc = store_check (r->part, false, &report, r->err);
@@ -98,6 +106,17 @@ static int check (struct restoring *r)
     return rc;
 }
 
+static int fill_from_backup (void *arg, const char *part, struct err *err)
+{
+    struct copying *c = arg;
+    int rc;
+
+    c->part = part;
+    c->err = err;
+    rc = copy_all (c);
+    return rc < 0 ? rc : check (c);
+}
+
 /* ---- the place ---- */
 
 /* Whether 'name' may be in a directory that becomes a root, or in the part. */
@@ -108,6 +127,7 @@ static bool is_ours (const struct restoring *r, const char *name, bool marked)
         return true;
     return marked && (strcmp (name, "segments") == 0 ||
                       strcmp (name, AUDIT_LOG) == 0 ||
+                      strcmp (name, OBJECT_MARK_DIR) == 0 ||
                       strncmp (name, ROOT_ID, strlen (ROOT_ID)) == 0);
 }
 
@@ -198,13 +218,13 @@ static int remove_below (const char *dir, const char *name, struct err *err)
 static int clear (struct restoring *r)
 {
     static const char *const names[] = { "segments", ROOT_ID, AUDIT_LOG,
-                                         "ledger.db", "ledger.db-wal",
+                                         OBJECT_MARK_DIR, "ledger.db", "ledger.db-wal",
                                          "ledger.db-shm" };
     int rc = 0;
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0; i++) {
         rc = remove_below (r->part, names[i], r->err);
-        if (rc == 0 && r->inside && i < 3)
+        if (rc == 0 && r->inside && i < 4)
             rc = remove_below (r->root, names[i], r->err);
     }
     return rc;
@@ -286,6 +306,7 @@ static int publish (struct restoring *r)
     if ((rc = move_in (r, "segments")) == 0 &&
         (rc = move_in (r, ROOT_ID)) == 0 &&
         (rc = move_in (r, AUDIT_LOG)) == 0 &&
+        (rc = move_in (r, OBJECT_MARK_DIR)) == 0 &&
         (rc = move_in (r, "ledger.db")) == 0)
         (void)fileio_remove_tree (r->part, NULL);
     return rc;
@@ -304,17 +325,27 @@ static void end (struct restoring *r, int rc)
     fileio_close (r->root_lock);
 }
 
-static int restore_held (struct restoring *r)
+static int restore_held (struct restoring *r, restore_fill_fn *fill, void *arg)
 {
-    int lock = root_lock (r->dir, false, r->err), rc;
+    int rc = begin (r);
 
-    if (lock < 0 && lock != -EROFS && lock != -EACCES)
-        return lock;            // nobody writes to a disk that cannot be written
-    if ((rc = begin (r)) == 0 && (rc = copy_all (r)) == 0 &&
-        (rc = check (r)) == 0)
+    if (rc == 0 && (rc = fill (arg, r->part, r->err)) == 0)
         rc = publish (r);
     end (r, rc);
-    fileio_close (lock);
+    return rc;
+}
+
+int restore_root (const char *root, restore_fill_fn *fill, void *arg,
+                  struct err *err)
+{
+    struct restoring r = { .named = root, .err = err, .root_lock = -1,
+                           .part_lock = -1, .above = { .fd = -1 } };
+    int rc = choose_part (&r);
+
+    if (rc == 0)
+        rc = restore_held (&r, fill, arg);
+    tree_tell (&r.above, err);
+    tree_close (&r.above);
     return rc;
 }
 
@@ -322,19 +353,18 @@ int backup_restore (const char *dir, const char *root,
                     const struct backup_how *how, struct backup_sums *ret,
                     struct err *err)
 {
-    struct restoring r = { .dir = dir, .named = root, .how = how, .sums = ret,
-                           .err = err, .root_lock = -1, .part_lock = -1,
-                           .above = { .fd = -1 } };
-    int rc;
+    struct copying c = { .dir = dir, .how = how, .sums = ret };
+    int lock, rc;
 
     memset (ret, 0, sizeof (*ret));
     errno = 0;
     if (!fileio_has (dir, "ledger.db"))
         return errno == EACCES ? err_sys (err, errno, "cannot open %s", dir)
                                : err_set (err, ENOENT, "%s has no backup", dir);
-    if ((rc = choose_part (&r)) == 0)
-        rc = restore_held (&r);
-    tree_tell (&r.above, err);
-    tree_close (&r.above);
+    lock = root_lock (dir, false, err);
+    if (lock < 0 && lock != -EROFS && lock != -EACCES)
+        return lock;            // nobody writes to a disk that cannot be written
+    rc = restore_root (root, fill_from_backup, &c, err);
+    fileio_close (lock);
     return rc;
 }

@@ -369,8 +369,11 @@ int job_build_create (struct ledger *ledger, struct store *store,
     settle_gone (b);
     if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
         rc = err_set (err, ENOMEM, "no memory to build");
+    // the chunk of the metadata has rows, too
+    segments_keep (store_segments (store), SEGMENTS_KEEP);
     if (rc == 0)
         rc = look_at_all (b, err);
+    segments_keep (store_segments (store), SEGMENTS_KEPT);
     if (rc == 0)
         rc = job_build_choose_versions (b, err);
     if (rc < 0) {
@@ -388,6 +391,7 @@ void job_build_destroy (struct job_build *b)
 {
     if (!b)
         return;
+    segments_keep (store_segments (b->store), SEGMENTS_FORGET);
     select_free (b->items, b->n);
     build_state_fini (&b->state);
     raw_tree_destroy (b->raw);

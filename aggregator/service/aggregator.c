@@ -12,6 +12,7 @@
 #include "json/status.h"
 #include "options/program.h"
 #include "store/fileio.h"
+#include "store/object_owner.h"
 #include "store/root.h"
 #include "store/tree.h"
 
@@ -125,6 +126,8 @@ static void check_uploads (struct aggregator *a)
 
     if (!a->uploads)
         return;
+    if (store_sum_later (a->store, a->ledger, &err) < 0)
+        log_warn ("sums-failed", "%s", err.text);
     if (store_seal_after (a->store, a->opt->store_after_ns, &err) < 0)
         log_warn ("store-seal-failed", "%s", err.text);
     (void)uploads_offer (a->uploads, a->store);
@@ -293,6 +296,23 @@ static void tell_recovered (const struct aggregator *a)
                   "lists them", (unsigned long long)r.between);
 }
 
+static int start_uploads (struct aggregator *a, struct err *err)
+{
+    struct err why = { "" };
+    int rc;
+
+    key_forbid_cores ();        // credentials would be in one
+    rc = object_owner_probe_first (a->opt->root, &a->opt->store, &why, err);
+    if (rc < 0)                 // these are no keys of agents
+        return rc == -EKEYREJECTED ? -EACCES : rc;
+    store_sum_needed (a->store);
+    if (*why.text)
+        log_warn ("store-failed", "%s", why.text);
+    return uploads_start (a->opt->root, &a->opt->store,
+                          (uint64_t)a->opt->cache_size, why.text, &a->uploads,
+                          err);
+}
+
 static int open_disk (struct aggregator *a, struct err *err)
 {
     char path[PATH_MAX];
@@ -323,12 +343,7 @@ static int open_disk (struct aggregator *a, struct err *err)
     tell_recovered (a);
     segments_ask (store_segments (a->store), SEGMENTS_HURRY);
     aggregator_open_wants (a);
-    if (a->opt->store.url)
-        key_forbid_cores ();    // credentials would be in one
-    return a->opt->store.url
-               ? uploads_start (a->opt->root, &a->opt->store,
-                                (uint64_t)a->opt->cache_size, &a->uploads, err)
-               : 0;
+    return a->opt->store.url ? start_uploads (a, err) : 0;
 }
 
 static int open_loop (struct aggregator *a, struct err *err)

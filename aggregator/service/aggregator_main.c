@@ -1,6 +1,7 @@
 /* aggregator/service/aggregator_main.c - rollcall-aggregator: options */
 #include "service/aggregator.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "builder/build.h"
 #include "builder/results.h"
@@ -8,7 +9,9 @@
 #include "postgres/postgres.h"
 #include "store/fileio.h"
 #include "store/root.h"
+#include "uploads/cache.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -94,7 +97,7 @@ static const struct option_spec options[] = {
       cache_size,
       "SIZE", NULL, "ROLLCALL_CACHE_SIZE",
       "With --store: keep at most so much of segments here, and read the rest "
-      "from there."),
+      "from there; the least is 1M."),
     OPTION (LIST, "keep-days", 0, struct aggregator_options, keep_days,
       "[TAG=]N", NULL, NULL,
       "Of a service: remove jobs without new data for N days, except pinned "
@@ -205,6 +208,26 @@ static bool check_postgres (const struct aggregator_options *opt)
     return false;
 }
 
+/* Whether what was given of a store can be: false after a message. */
+static bool check_store (const struct aggregator_options *opt)
+{
+    struct object_store *s = NULL;
+    struct err err = { "" };
+
+    if (opt->store.url && opt->job)
+        (void)err_set (&err, EINVAL, "--store is for a service, without --job");
+    else if (opt->cache_size > 0 && opt->cache_size < CACHE_SIZE_MIN)
+        (void)err_set (&err, EINVAL, "--cache-size of %lld bytes would keep "
+                       "nothing: the least is 1M; 500G is 500 GB",
+                       (long long)opt->cache_size);
+    else if (opt->store.url && object_store_open (&opt->store, &s, &err) < 0)
+        (void)err_prefix (&err, EINVAL, "--store");
+    object_store_close (s);
+    if (*err.text)
+        (void)fprintf (stderr, "rollcall-aggregator: %s\n", err.text);
+    return !*err.text;
+}
+
 int main (int argc, char **argv)
 {
     struct aggregator_options opt = { .root = NULL };
@@ -251,11 +274,8 @@ int main (int argc, char **argv)
     }
     if (!read_keep (&opt) || !check_postgres (&opt))
         return 2;
-    if (opt.job && opt.store.url) {
-        (void)fprintf (stderr, "rollcall-aggregator: --store is for a service, "
-                       "without --job\n");
-        return 2;
-    }
     opt.store.max_rate = (uint64_t)opt.store_rate;
+    if (!check_store (&opt))
+        return 2;
     return aggregator_serve (&opt);
 }

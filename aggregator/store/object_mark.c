@@ -106,6 +106,13 @@ int object_place_read (const char *root, struct object_place *ret,
                                "store is", path);
 }
 
+bool object_place_is (const struct object_place *place,
+                      const struct object_store *s)
+{
+    return strcmp (place->url, object_store_url (s)) == 0 &&
+           strcmp (place->endpoint, object_store_endpoint (s)) == 0;
+}
+
 /* ---- marks ---- */
 
 static void parse (const struct buf *text, struct object_mark *ret)
@@ -122,6 +129,7 @@ static void parse (const struct buf *text, struct object_mark *ret)
         PRINT (ret->upload, "%s", json_text (json_get (j, "upload"), ""));
         PRINT (ret->etag, "%s", json_text (json_get (j, "etag"), ""));
         ret->evicted = json_is_true (json_get (j, "evicted"));
+        ret->freed = json_is_true (json_get (j, "freed"));
     }
     json_free (j);
 }
@@ -157,6 +165,7 @@ int object_mark_set (const char *root, int64_t segment,
     json_add_nonempty (j, "upload", mark->upload);
     json_add_nonempty (j, "etag", mark->etag);
     json_add_bool (j, "evicted", mark->evicted);
+    json_add_bool (j, "freed", mark->freed);
     dir_of (root, false, dir);
     PRINT (name, "%08" PRId64, segment);
     (void)pthread_mutex_lock (&marks);

@@ -34,6 +34,7 @@ struct object_mark {
     char upload[OBJECT_MARK_UPLOAD_MAX];        // of an upload in parts, or ""
     char etag[OBJECT_ETAG_MAX]; // of the whole object, when it was compared
     bool evicted;               // bytes of contents are only there: holes here
+    bool freed;                 // and all that could go has gone
 };
 
 /* Where the store is: what those who read the root need to ask it.  Credentials
@@ -58,6 +59,8 @@ int object_place_write (const char *root, const struct object_options *opt,
                         const struct object_store *s, struct err *err);
 int object_place_read (const char *root, struct object_place *ret,
                        struct err *err);
+bool object_place_is (const struct object_place *place,
+                      const struct object_store *s);
 
 /* What a segment's mark says; a mark that cannot be parsed counts as none. */
 int object_mark_read (const char *root, int64_t segment,

@@ -141,12 +141,15 @@ bool root_is_there (int fd, const char *root)
     return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
-int root_read_id (const char *root, char id[ROOT_ID_SIZE], struct err *err)
+/* ---- digits in files ---- */
+
+static int read_digits (const char *root, const char *name,
+                        char id[ROOT_ID_SIZE], struct err *err)
 {
     char path[PATH_MAX];
     int fd, rc;
 
-    if (!fileio_join (path, sizeof (path), root, ROOT_ID))
+    if (!fileio_join (path, sizeof (path), root, name))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     if ((fd = fileio_open_at (AT_FDCWD, path, err)) < 0)
         return fd;
@@ -159,29 +162,53 @@ int root_read_id (const char *root, char id[ROOT_ID_SIZE], struct err *err)
                ? -ENOENT : 0;
 }
 
-int root_write_id (const char *root, const char *id, struct err *err)
+static int write_digits (const char *root, const char *name, const char *id,
+                         struct err *err)
 {
     char path[PATH_MAX];
 
-    if (!fileio_join (path, sizeof (path), root, ROOT_ID))
+    if (!fileio_join (path, sizeof (path), root, name))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     return fileio_replace (path, id, strlen (id), FILEIO_FILE_MODE, err);
 }
 
-int root_make_id (const char *root, struct err *err)
+static int make_digits (const char *root, const char *name,
+                        char id[ROOT_ID_SIZE], struct err *err)
 {
-    char id[ROOT_ID_SIZE];
     uint64_t random[2];
-    int rc = root_read_id (root, id, err);
+    int rc = read_digits (root, name, id, err);
 
     if (rc != -ENOENT)
         return rc;
     if (getrandom (random, sizeof (random), 0) != sizeof (random))
         return err_sys (err, errno, "no random numbers");
-    (void)snprintf (id, sizeof (id), "%016llx%016llx",
+    (void)snprintf (id, ROOT_ID_SIZE, "%016llx%016llx",
                     (unsigned long long)random[0],
                     (unsigned long long)random[1]);
-    return root_write_id (root, id, err);
+    return write_digits (root, name, id, err);
+}
+
+int root_read_id (const char *root, char id[ROOT_ID_SIZE], struct err *err)
+{
+    return read_digits (root, ROOT_ID, id, err);
+}
+
+int root_write_id (const char *root, const char *id, struct err *err)
+{
+    return write_digits (root, ROOT_ID, id, err);
+}
+
+int root_make_id (const char *root, struct err *err)
+{
+    char id[ROOT_ID_SIZE];
+
+    return make_digits (root, ROOT_ID, id, err);
+}
+
+int root_make_token (const char *root, char token[ROOT_ID_SIZE],
+                     struct err *err)
+{
+    return make_digits (root, ROOT_TOKEN, token, err);
 }
 
 int root_need_id (const char *root, char id[ROOT_ID_SIZE], struct err *err)

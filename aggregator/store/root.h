@@ -68,4 +68,11 @@ int root_read_id (const char *root, char id[ROOT_ID_SIZE], struct err *err);
 int root_need_id (const char *root, char id[ROOT_ID_SIZE], struct err *err);
 int root_write_id (const char *root, const char *id, struct err *err);
 
+/* What only this root has, and neither its backups nor roots that are made of
+ * them: 32 digits in ROOT_TOKEN.  They are made if there are none.
+ */
+#define ROOT_TOKEN "owner"
+int root_make_token (const char *root, char token[ROOT_ID_SIZE],
+                     struct err *err);
+
 #endif

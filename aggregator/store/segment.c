@@ -3,6 +3,8 @@
 #include "store/segment.h"
 
 #include "base/clock.h"
+#include "base/cmp.h"
+#include "base/vec.h"
 #include "net/keys.h"
 #include "object_store/object_store.h"
 #include "store/fileio.h"
@@ -21,6 +23,7 @@
 
 #define HOLE_BLOCK 4096         // bytes, at least, of a hole, and where it begins
 #define IDLE_MAX 32             // connections that are kept
+#define KEPT_MAX ((uint64_t)1 << 30)    // bytes
 #define QUICK_TRIES 2
 #define QUICK_SILENCE_S 5
 #define QUICK_RATE (128u << 10) // bytes/s, at least
@@ -29,7 +32,16 @@
 struct segments {
     char *root;
     enum segments_how how;
+    const atomic_bool *stop;    // or NULL
     pthread_mutex_t lock;       // of all below
+    bool keeping;
+    int kept_fd;                // -1: nothing was kept
+    uint64_t kept_end;
+    struct kept {               // in order once 'keeping' is over
+        int64_t segment;
+        uint64_t at, n, where;
+    } *kept;
+    size_t nkept;
     struct object_store *idle[IDLE_MAX];
     size_t n;
     bool failed;                // the last question: then each is asked once
@@ -45,6 +57,7 @@ int segments_create (const char *root, struct segments **ret, struct err *err)
         free (s);
         return err_set (err, ENOMEM, "no memory to read segments");
     }
+    s->kept_fd = -1;
     (void)pthread_mutex_init (&s->lock, NULL);
     *ret = s;
     return 0;
@@ -56,6 +69,7 @@ void segments_destroy (struct segments *s)
         return;
     for (size_t i = 0; i < s->n; i++)
         object_store_close (s->idle[i]);
+    segments_keep (s, SEGMENTS_FORGET);
     (void)pthread_mutex_destroy (&s->lock);
     free (s->root);
     free (s);
@@ -64,6 +78,11 @@ void segments_destroy (struct segments *s)
 void segments_ask (struct segments *s, enum segments_how how)
 {
     s->how = how;
+}
+
+void segments_stop_on (struct segments *s, const atomic_bool *stop)
+{
+    s->stop = stop;
 }
 
 void segments_why (struct segments *s, struct err *err)
@@ -108,6 +127,7 @@ void segment_close (struct segment *f)
 void segment_forget (struct segment *f)
 {
     f->n = 0;
+    f->again = true;
 }
 
 /* The mark comes before the first hole: without it, what was read before this is
@@ -151,6 +171,7 @@ static int connect_to (struct segments *s, bool failed, struct object_store **re
         .tries = failed ? 1 : s->how == SEGMENTS_HURRY ? QUICK_TRIES : 0,
         .silence_s = s->how == SEGMENTS_HURRY ? QUICK_SILENCE_S : 0,
         .least_rate = s->how == SEGMENTS_HURRY ? QUICK_RATE : 0,
+        .cancel = s->stop,
     };
     int rc = object_place_read (s->root, &place, err);
 
@@ -190,8 +211,8 @@ static void give_back (struct segments *s, struct object_store *client,
     object_store_close (client);
 }
 
-/* It was away just now; segments_why still says so. */
-static bool rests (struct segments *s)
+/* Then segments_why still says so. */
+bool segments_rest (struct segments *s)
 {
     bool ret;
 
@@ -212,7 +233,7 @@ static int ask (struct segment *f, void *out, size_t n, uint64_t at)
                  ? err_set (&err, EREMOTEIO, "the store is not asked")
                  : root_read_id (f->of->root, id, &err);
 
-    if (rests (f->of))
+    if (segments_rest (f->of))
         return -EREMOTEIO;
     if (rc == 0)
         rc = take_client (f->of, &client, &once, &err);
@@ -225,6 +246,72 @@ static int ask (struct segment *f, void *out, size_t n, uint64_t at)
                           (long long)f->number);
     give_back (f->of, client, once, rc, &err);
     return rc < 0 ? -EREMOTEIO : 0;
+}
+
+/* ---- what is read again ---- */
+
+static int compare (const void *pa, const void *pb)
+{
+    const struct kept *a = pa, *b = pb;
+    int rc = cmp_int64 (&a->segment, &b->segment);
+
+    return rc ? rc : (a->at > b->at) - (a->at < b->at);
+}
+
+/* Not where /tmp is memory. */
+static int unnamed_file (const char *root)
+{
+    int fd = open (root, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    return fd >= 0 ? fd : open ("/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC,
+                                0600);
+}
+
+void segments_keep (struct segments *s, enum segments_keep how)
+{
+    (void)pthread_mutex_lock (&s->lock);
+    s->keeping = how == SEGMENTS_KEEP;
+    if (how == SEGMENTS_KEPT && s->nkept > 0)
+        qsort (s->kept, s->nkept, sizeof (*s->kept), compare);
+    if (how == SEGMENTS_FORGET) {
+        fileio_close (s->kept_fd);
+        free (s->kept);
+        s->kept = NULL;
+        s->nkept = 0;
+        s->kept_end = 0;
+        s->kept_fd = -1;
+    }
+    (void)pthread_mutex_unlock (&s->lock);
+}
+
+static void keep (struct segment *f)
+{
+    struct segments *s = f->of;
+    struct kept k = { f->number, f->at, f->n, s->kept_end };
+
+    (void)pthread_mutex_lock (&s->lock);
+    if (s->keeping && s->kept_fd < 0)
+        s->kept_fd = unnamed_file (s->root);
+    if (s->keeping && s->kept_fd >= 0 && k.where + k.n <= KEPT_MAX &&
+        fileio_pwrite_all (s->kept_fd, f->ahead, f->n, (off_t)k.where) == 0 &&
+        vec_push (&s->kept, &s->nkept, &k, sizeof (k)) == 0)
+        s->kept_end += k.n;
+    (void)pthread_mutex_unlock (&s->lock);
+}
+
+static bool read_kept (struct segment *f, void *out, size_t n, uint64_t at)
+{
+    struct segments *s = f->of;
+    struct kept key = { .segment = f->number, .at = at }, *k = NULL;
+    bool ret;
+
+    (void)pthread_mutex_lock (&s->lock);
+    if (!s->keeping && s->nkept > 0)
+        k = bsearch (&key, s->kept, s->nkept, sizeof (key), compare);
+    ret = k && n <= k->n &&
+          fileio_pread_all (s->kept_fd, out, n, (off_t)k->where) == 0;
+    (void)pthread_mutex_unlock (&s->lock);
+    return ret;
 }
 
 /* How much to ask for: reads that follow each other get twice as much each time.
@@ -253,6 +340,8 @@ static int read_far (struct segment *f, void *out, size_t n, uint64_t at)
         memcpy (out, (const char *)f->ahead + (at - f->at), n);
         return 0;
     }
+    if (!f->again && read_kept (f, out, n, at))
+        return 0;
     wanted = choose (f, n, at);
     if (!(more = realloc (f->ahead, wanted)))
         return -ENOMEM;
@@ -262,6 +351,8 @@ static int read_far (struct segment *f, void *out, size_t n, uint64_t at)
         return rc;
     f->at = at;
     f->n = wanted;
+    f->again = false;
+    keep (f);
     memcpy (out, f->ahead, n);
     return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +32,23 @@ enum segments_how {
 };
 void segments_ask (struct segments *s, enum segments_how how);
 
+/* Break questions off when *stop is true; say it before any read. */
+void segments_stop_on (struct segments *s, const atomic_bool *stop);
+
+/* Whether it was away just now, and who hurries does not ask it. */
+bool segments_rest (struct segments *s);
+
+/* From now on keep what comes from the store in a file without a name, 1 GiB at
+ * most: it is read again soon; or keep no more, and give it from there; or forget
+ * it.  Without room for it, it is asked for again.
+ */
+enum segments_keep {
+    SEGMENTS_KEEP,
+    SEGMENTS_KEPT,
+    SEGMENTS_FORGET,
+};
+void segments_keep (struct segments *s, enum segments_keep how);
+
 /* Why the last read of any thread got no bytes from the store. */
 void segments_why (struct segments *s, struct err *err);
 
@@ -41,6 +59,7 @@ struct segment {
     bool far;                   // its mark says that bytes are elsewhere
     bool check_far;             // record_scan reads those, too
     uint64_t until;             // the caller will read on up to here
+    bool again;                 // after segment_forget
     // what came beyond what was wanted
     void *ahead;
     uint64_t at;

@@ -91,7 +91,7 @@ int store_note_deletion (struct store *s, const struct ledger_deletion *d,
  * without content is not entered.
  */
 int store_note (struct store *s, const struct record *r, struct err *err);
-int store_enter (const struct store *s, struct ledger *ledger,
+int store_enter (struct store *s, struct ledger *ledger,
                  const struct record *r, struct err *err);
 
 /* Before a ledger commit: fdatasync the segment and fsync the directories,
@@ -207,6 +207,13 @@ int store_reader_open (const struct store *s, struct ledger *ledger,
                        struct store_reader **ret, struct err *err);
 void store_reader_destroy (struct store_reader *r);     // r may be NULL
 
+/* Who shares a content with other readers takes whole runs of so many chunks, from
+ * a multiple of it on: of what is in an object store, a reader asks for more than
+ * one at a time, but never beyond its run.  Here: 1.
+ */
+#define STORE_RUN 8
+size_t store_reader_run (struct store_reader *r);
+
 /* Its bytes, not checked except for what does not unpack. */
 struct byte_source store_reader_source (struct store_reader *r);
 
@@ -259,17 +266,25 @@ int store_read_meta (const struct store *s, struct ledger *ledger,
                      struct err *err);
 
 /* The checksum of an item's rows (ledger_item.rows), if a key is known, without
- * metadata, which depend on the reader.  0: none, or it cannot be read.
+ * metadata, which depend on the reader.  0: none, or it cannot be read: then
+ * store_sum_later computes it, if that is because an object store is away.
  */
-int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
+int64_t store_sum_rows (struct store *s, struct ledger *ledger,
                         const struct ledger_item *item,
                         const struct ledger_place *place);
 
 /* Set it, in a transaction, for all items that have none: their contents were
  * met after them.
  */
-int store_sum_all_rows (const struct store *s, struct ledger *ledger,
+int store_sum_all_rows (struct store *s, struct ledger *ledger,
                         struct err *err);
+
+/* The same, if some could not be computed, also before a restart, and the object
+ * store is not known to be away; call it from time to time.  It takes 0.1 s and one
+ * item at most, and a tenth of the time.
+ */
+void store_sum_needed (struct store *s);
+int store_sum_later (struct store *s, struct ledger *ledger, struct err *err);
 
 /* The numbers of the files of segments in a root, whatever a ledger says, in
  * order; *numbers is the caller's.  -ENOENT: it is no root; -ENOMEM, or the

@@ -33,6 +33,8 @@ struct store {
     size_t looked;              // the next of them to be checked: an index
     int64_t since_ns;           // (monotonic) the open one has bytes; 0: none
     struct segments *segments;  // to read with
+    bool unsummed;              // some items may lack the checksum of their rows
+    int64_t sum_ns;             // (monotonic) not before this are they looked for
 };
 
 /* Open or create a segment; if that fails, the current one stays open. */

@@ -1,6 +1,7 @@
 /* aggregator/store/store_read.c - read contents: their chunks, one by one */
 #include "store/store_private.h"
 
+#include "base/clock.h"
 #include "model/shipment.h"
 #include "store/fileio.h"
 #include "store/record.h"
@@ -10,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define SUM_NS (100 * NS_PER_MS)        // store_sum_later takes so long at a time,
+#define SUM_SHARE 10                    // and then not for ten times as long
 
 /* ---- which chunks ---- */
 
@@ -160,14 +164,14 @@ const struct store_chunk *store_chunk_at (const struct store_content *c,
 }
 
 /* Where chunks that lie behind each other end: who reads the first one mostly
- * reads all of them.
+ * reads all of them, up to the end of a run.
  */
 static uint64_t run_of (const struct store_content *c, size_t i)
 {
     const struct ledger_place *p = &store_chunk_at (c, i)->place, *next;
     uint64_t from = p->offset, end = from + p->stored;
 
-    for (i++; i < c->n && end - from < SEGMENT_AHEAD_MAX; i++) {
+    for (i++; i < c->n && i % STORE_RUN != 0; i++) {
         next = &store_chunk_at (c, i)->place;
         if (next->segment != p->segment || next->offset < end ||
             next->offset - end > RECORD_MAX)
@@ -194,6 +198,12 @@ static int reach_chunk (struct store_reader *r, size_t i, struct err *err)
     if (rc == 0 && r->segment.far)
         r->segment.until = run_of (r->content, i);
     return rc;
+}
+
+size_t store_reader_run (struct store_reader *r)
+{
+    return r->content->n > 0 && reach_chunk (r, 0, NULL) == 0 && r->segment.far
+               ? STORE_RUN : 1;
 }
 
 /* Read a chunk into the buffers.  What comes from a store is checked, also if it
@@ -419,7 +429,7 @@ static int hash_beginning (const struct byte_source *from, uint64_t size,
     return rc;
 }
 
-int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
+int64_t store_sum_rows (struct store *s, struct ledger *ledger,
                         const struct ledger_item *item,
                         const struct ledger_place *place)
 {
@@ -436,27 +446,55 @@ int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
     rc = shipment_find_meta (&from, &size, NULL);
     if (rc == 0)
         rc = hash_beginning (&from, size, &digest);
+    s->unsummed = s->unsummed || (rc < 0 && r->away);
     store_reader_destroy (r);
     return rc < 0 ? 0 : digest_number (&digest);
 }
 
 struct summing {
-    const struct store *store;
+    struct store *store;
     struct ledger *ledger;
+    int64_t until_ns;           // (monotonic) the others: later
 };
 
 static int64_t sum_rows (void *arg, const struct ledger_item *item)
 {
     const struct summing *s = arg;
 
-    return item->lost ? 0 : store_sum_rows (s->store, s->ledger, item,
-                                            &item->place);
+    if (item->lost)
+        return 0;
+    if (clock_mono_ns () < s->until_ns)
+        return store_sum_rows (s->store, s->ledger, item, &item->place);
+    s->store->unsummed = true;
+    return 0;
 }
 
-int store_sum_all_rows (const struct store *s, struct ledger *ledger,
+int store_sum_all_rows (struct store *s, struct ledger *ledger,
                         struct err *err)
 {
-    struct summing all = { s, ledger };
+    struct summing all = { s, ledger, INT64_MAX };
 
     return ledger_sum_rows (ledger, sum_rows, &all, err);
+}
+
+void store_sum_needed (struct store *s)
+{
+    s->unsummed = true;
+}
+
+int store_sum_later (struct store *s, struct ledger *ledger, struct err *err)
+{
+    int64_t now = clock_mono_ns ();
+    struct summing some = { s, ledger, now + SUM_NS };
+    int rc;
+
+    if (!s->unsummed || now < s->sum_ns || segments_rest (s->segments))
+        return 0;
+    s->unsummed = false;
+    if ((rc = ledger_begin (ledger, err)) < 0)
+        return rc;
+    rc = ledger_finish (ledger, ledger_sum_rows (ledger, sum_rows, &some, err),
+                        err);
+    s->sum_ns = clock_mono_ns () + SUM_SHARE * (clock_mono_ns () - now);
+    return rc;
 }

@@ -36,7 +36,7 @@ struct tail {
     bool again;                 // the content of an item was not met yet
 };
 
-int store_enter (const struct store *s, struct ledger *ledger,
+int store_enter (struct store *s, struct ledger *ledger,
                  const struct record *r, struct err *err)
 {
     const struct ledger_item *i = &r->item;
@@ -435,8 +435,11 @@ int store_open (const char *root, struct ledger *ledger, struct store **ret,
                       remote);
     if (rc == 0)
         rc = store_make_dirs (s, err);
-    if (rc == 0)
+    if (rc == 0) {
+        segments_ask (s->segments, SEGMENTS_HURRY);     // it can sum later
         rc = store_recover (s, ledger, err);
+        segments_ask (s->segments, SEGMENTS_PATIENT);
+    }
     if (rc == 0)
         rc = store_load_sealed (s, ledger, err);
     if (rc < 0) {

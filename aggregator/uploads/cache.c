@@ -40,17 +40,23 @@ static int punch (void *arg, const struct record *r, int bad,
     return p->error ? -p->error : 0;
 }
 
+/* The time of the file says when it was written to: the collection asks for it. */
 static int punch_all (int fd, const struct object_mark *m, int64_t segment,
                       struct err *err)
 {
     struct segment f = { .fd = fd, .number = segment };
     struct punching p = { .fd = fd, .block = 4096 };
     struct statvfs fs;
+    struct stat st;
     int rc;
 
     if (fstatvfs (fd, &fs) == 0 && fs.f_bsize > p.block)
         p.block = fs.f_bsize;
+    if (fstat (fd, &st) < 0)
+        return err_sys (err, errno, "cannot look at segment %lld",
+                        (long long)segment);
     rc = record_scan (&f, 0, m->size, true, punch, &p, err);
+    (void)futimens (fd, (struct timespec[]){ st.st_atim, st.st_mtim });
     return p.error ? err_sys (err, p.error, "cannot free bytes of segment %lld",
                               (long long)segment) : rc;
 }
@@ -80,9 +86,10 @@ static int let_go (const struct cache *c, int64_t segment,
     m->evicted = true;
     if (rc == 0 && (rc = object_mark_set (c->root, segment, m, err)) == 0) {
         rc = is_linked (fd) ? 1 : punch_all (fd, m, segment, err);
-        m->evicted = false;
         // nothing was punched
-        if (rc == 1 || rc == -EOPNOTSUPP)
+        m->evicted = rc != 1 && rc != -EOPNOTSUPP;
+        m->freed = rc == 0;
+        if (rc == 0 || !m->evicted)
             (void)object_mark_set (c->root, segment, m, NULL);
     }
     (void)close (fd);
@@ -111,14 +118,15 @@ static int evict (const struct cache *c, int64_t segment,
     struct object_mark m;
     int rc = object_mark_read (c->root, segment, &m, err);
 
-    if (rc < 0 || m.state != OBJECT_WHOLE || (m.evicted && ret->swept) ||
+    if (rc < 0 || m.state != OBJECT_WHOLE || m.freed ||
         strcmp (m.url, object_store_url (c->store)) != 0)
         return rc < 0 ? rc : 1;
     if ((rc = look (c, segment, &m, err)) < 0)
         return rc;
+    if (rc == 0 && m.evicted)   // a check says what is lost
+        return 1;
     if (rc == 0) {
         m.state = OBJECT_BEGUN;
-        m.evicted = false;      // all of it is here
         *lost = (struct store_extent){ segment, m.size };
         rc = object_mark_set (c->root, segment, &m, err);
         return rc == -ESTALE ? 1 : rc < 0 ? rc : 2;     // collected meanwhile
@@ -131,43 +139,33 @@ static int evict (const struct cache *c, int64_t segment,
 
 /* ---- all ---- */
 
-/* What a segment has here; *whole: nothing was let go. */
-static uint64_t bytes_of (const char *root, int64_t segment, bool *whole)
+/* What a segment has here: packed, where the file system packs. */
+static uint64_t bytes_of (const char *root, int64_t segment)
 {
     char path[PATH_MAX];
     struct stat st;
-    uint64_t n;
 
-    *whole = false;
     store_segment_path (root, segment, path);
-    if (stat (path, &st) < 0)
-        return 0;
-    n = (uint64_t)st.st_blocks * 512;
-    *whole = n >= (uint64_t)st.st_size;
-    return n;
+    return stat (path, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
 }
 
 static int trim (const struct cache *c, const int64_t *numbers, size_t n,
                  struct cache_state *ret, struct store_extent *lost,
                  struct err *err)
 {
-    bool whole;
     int rc = 0;
 
     for (size_t i = 0; i < n && ret->local > c->most && rc < 2; i++) {
-        uint64_t had = bytes_of (c->root, numbers[i], &whole), has;
+        uint64_t had = bytes_of (c->root, numbers[i]), has;
 
         if (atomic_load (c->stop))
             return 0;
-        if (!whole)
-            continue;
         if ((rc = evict (c, numbers[i], ret, lost, err)) < 0)
             return rc;
-        has = bytes_of (c->root, numbers[i], &whole);
+        has = bytes_of (c->root, numbers[i]);
         ret->local -= has < had ? had - has : 0;
         ret->evicted += has < had;
     }
-    ret->swept = ret->swept || rc != 2;
     return rc == 2;
 }
 
@@ -176,13 +174,12 @@ int cache_trim (const struct cache *c, struct cache_state *ret,
 {
     int64_t *numbers = NULL;
     size_t n = 0;
-    bool whole;
     int rc;
 
     ret->local = ret->linked = 0;
     if ((rc = store_list_segments (c->root, &numbers, &n, err)) == 0) {
         for (size_t i = 0; i < n; i++)
-            ret->local += bytes_of (c->root, numbers[i], &whole);
+            ret->local += bytes_of (c->root, numbers[i]);
         if (c->most > 0)
             rc = trim (c, numbers, n, ret, lost, err);
     }
@@ -240,8 +237,10 @@ int cache_adopt (const struct cache *c, const struct store_extent *e, int fd,
     rc = record_scan (&f, 0, e->end, true, count_bad, &bad, err);
     if (rc < 0 || bad == 0)
         return rc;
-    if ((rc = segments_create (c->root, &f.of, err)) == 0)
+    if ((rc = segments_create (c->root, &f.of, err)) == 0) {
+        segments_stop_on (f.of, c->stop);
         rc = look_and_mark (c, &f, e->end, err);
+    }
     segments_destroy (f.of);
     free (f.ahead);
     return rc;

@@ -10,6 +10,8 @@
 #include "object_store/object_store.h"
 #include "store/store.h"
 
+#define CACHE_SIZE_MIN 1000000  // bytes; with less, nothing would be kept
+
 struct cache {
     const char *root, *id;      // and its id
     struct object_store *store;
@@ -21,7 +23,6 @@ struct cache_state {
     uint64_t local;             // bytes that the segments have here
     uint64_t evicted;           // segments that were let go, by this process
     uint64_t linked;            // that stay, because a backup has them, too
-    bool swept;                 // what a former process has begun was ended
 };
 
 /* Let segments go, the oldest first, until there is room.  Before one goes, its

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "store/fileio.h"
 #include "store/object_mark.h"
+#include "store/object_owner.h"
 #include "store/root.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ struct uploads {
     pthread_t thread;
     atomic_bool stop;
     int64_t offered;            // the last segment that was
+    bool probed;                // the store does all that is needed
     struct cache cache;
     struct cache_state cached;  // of the thread
     // below: under the lock
@@ -78,7 +80,9 @@ static int put_or_check (struct carried *c, struct object_file *f,
                               "%lld: does another root have the id of this one?",
                               uploads_url (c->u), f->key, (long long)c->segment);
     }
-    if (rc != -ENOENT || (rc = set_mark (c, OBJECT_BEGUN, err)) < 0)
+    if (rc != -ENOENT ||
+        (rc = object_owner_check (c->u->store, c->u->root, c->u->id, err)) < 0 ||
+        (rc = set_mark (c, OBJECT_BEGUN, err)) < 0)
         return rc;
     return object_put_file (c->u->store, f, err);
 }
@@ -175,6 +179,8 @@ static int delete_collected (struct uploads *u, struct err *err)
     size_t n = 0;
     int rc = object_mark_list (u->root, true, &numbers, &n, err);
 
+    if (rc == 0 && n > 0)
+        rc = object_owner_check (u->store, u->root, u->id, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if ((rc = delete_object (u, numbers[i], err)) == 0) {
             (void)pthread_mutex_lock (&u->lock);
@@ -267,6 +273,16 @@ static int make_room (struct uploads *u, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
+static int probe (struct uploads *u)
+{
+    struct err err = { "" }, why = { "" };
+    int rc = object_owner_probe (u->store, u->root, u->id, &why, &err);
+
+    u->probed = rc == 0;
+    note (u, NULL, rc, &err);
+    return rc;
+}
+
 /* Who may not delete may write all the same, and let go. */
 static int do_some (struct uploads *u)
 {
@@ -297,7 +313,9 @@ static void *run (void *arg)
 
     do {
         pause_ns = LOOK_NS;
-        if ((rc = do_some (u)) < 0) {
+        if ((rc = u->probed ? 0 : probe (u)) == 0)
+            rc = do_some (u);
+        if (rc < 0) {
             pause_ns = again_ns;
             again_ns = again_ns < UPLOADS_AGAIN_MAX_NS / 2
                            ? 2 * again_ns : UPLOADS_AGAIN_MAX_NS;
@@ -310,6 +328,23 @@ static void *run (void *arg)
 
 /* ---- its life ---- */
 
+/* Whether a segment that was let go is there: another endpoint may be another name
+ * of the same store.
+ */
+static int look_there (struct uploads *u, int64_t segment,
+                       const struct object_mark *m, struct err *err)
+{
+    char key[OBJECT_MARK_KEY_MAX];
+    struct object_facts there = { .etag = "" };
+    int rc = 0;
+
+    object_mark_key (u->id, segment, key);
+    if (strcmp (m->url, uploads_url (u)) == 0)
+        rc = object_head (u->store, key, &there, err);
+    return rc < 0 && rc != -ENOENT && rc != -ENXIO
+               ? rc : *m->etag && strcmp (there.etag, m->etag) == 0;
+}
+
 /* What was let go is only in the former store. */
 static int check_place (struct uploads *u, struct err *err)
 {
@@ -317,24 +352,28 @@ static int check_place (struct uploads *u, struct err *err)
     struct object_place former;
     int64_t *numbers = NULL;
     size_t n = 0;
-    int rc = object_place_read (u->root, &former, NULL);
+    int rc = object_place_read (u->root, &former, NULL), there = 0;
 
-    if (rc < 0 || strcmp (former.url, uploads_url (u)) == 0)
+    if (rc < 0 || object_place_is (&former, u->store))
         return 0;
     rc = object_mark_list (u->root, false, &numbers, &n, err);
-    for (size_t i = 0; i < n && rc == 0; i++) {
+    for (size_t i = 0; i < n && rc == 0 && there == 0; i++) {
         rc = object_mark_read (u->root, numbers[i], &m, err);
-        if (rc == 0 && m.evicted)
-            rc = err_set (err, EEXIST, "segment %lld is only in %s, which has "
-                          "to be the store of this root",
-                          (long long)numbers[i], m.url);
+        if (rc == 0 && m.evicted &&
+            (there = look_there (u, numbers[i], &m, err)) <= 0)
+            rc = there < 0
+                     ? err_prefix (err, there, "segment %lld was let go at %s",
+                                   (long long)numbers[i], former.endpoint)
+                     : err_set (err, EEXIST, "segment %lld is only in %s at %s, "
+                                "which has to be the store of this root",
+                                (long long)numbers[i], m.url, former.endpoint);
     }
     free (numbers);
     return rc;
 }
 
 static int start (struct uploads *u, const struct object_options *opt,
-                  uint64_t cache_size, struct err *err)
+                  uint64_t cache_size, const char *why, struct err *err)
 {
     struct object_options own = *opt;
     int rc;
@@ -346,6 +385,8 @@ static int start (struct uploads *u, const struct object_options *opt,
         (rc = object_mark_begin (u->root, err)) < 0 ||
         (rc = object_place_write (u->root, &own, u->store, err)) < 0)
         return rc;
+    u->probed = !*why;
+    PRINT (u->state.why, "%s", why);
     u->cache = (struct cache){ .root = u->root, .id = u->id, .store = u->store,
                                .most = cache_size, .stop = &u->stop };
     rc = thread_start (&u->thread, run, u);
@@ -374,7 +415,8 @@ static void destroy (struct uploads *u)
 }
 
 int uploads_start (const char *root, const struct object_options *opt,
-                   uint64_t cache_size, struct uploads **ret, struct err *err)
+                   uint64_t cache_size, const char *why, struct uploads **ret,
+                   struct err *err)
 {
     struct uploads *u = calloc (1, sizeof (*u));
     int rc;
@@ -384,7 +426,7 @@ int uploads_start (const char *root, const struct object_options *opt,
         return err_set (err, ENOMEM, "no memory for uploads");
     }
     init_lock (u);
-    if ((rc = start (u, opt, cache_size, err)) < 0)
+    if ((rc = start (u, opt, cache_size, why, err)) < 0)
         destroy (u);
     else
         *ret = u;

@@ -24,9 +24,12 @@ struct uploads;
  * object_store_open; -EEXIST: segments are only in another store; -ENOMEM, or an
  * error of the root.  A store that is away is no error: it is tried again.
  * 'cache_size': bytes that segments may have here (uploads/cache.h); 0: all.
+ * 'why': what object_owner_probe_first has said; if it is not "", the thread asks again
+ * before it does anything.
  */
 int uploads_start (const char *root, const struct object_options *opt,
-                   uint64_t cache_size, struct uploads **ret, struct err *err);
+                   uint64_t cache_size, const char *why, struct uploads **ret,
+                   struct err *err);
 
 /* Break off what is under way, and end the thread.  'u' may be NULL. */
 void uploads_stop (struct uploads *u);

@@ -1,17 +1,22 @@
 /* cli/interchange/verb_backup.c - rollcall backup and restore: a root, and its copy */
 #include "interchange/backup_verbs.h"
 
+#include "base/clock.h"
 #include "base/units.h"
-#include "interchange/backup.h"
+#include "interchange/restore.h"
 #include "shared/command.h"
 #include "store/root.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct backup_options {
     const char *root;
     bool copy, json;
+    struct object_options store;        // url, or NULL
+    const char *id;                     // of the root in it; NULL: the only one
 };
 
 static const struct option_spec backup_rows[] = {
@@ -25,6 +30,15 @@ static const struct option_spec backup_rows[] = {
 };
 
 static const struct option_spec restore_rows[] = {
+    OPTION (TEXT, "store", 0, struct backup_options, store.url, "URL", NULL, NULL,
+      "Instead of a backup: take over the objects of a root that is gone for "
+      "good, s3://BUCKET/PREFIX, as for rollcall-aggregator."),
+    OPTION (TEXT, "root-id", 0, struct backup_options, id, "ID", NULL, NULL,
+      "With --store: which of the roots there. Without it: the only one."),
+    OPTION (TEXT, "store-endpoint", 0, struct backup_options, store.endpoint,
+      "URL", NULL, "AWS_ENDPOINT_URL", "Where that store is."),
+    OPTION (TEXT, "store-ca", 0, struct backup_options, store.ca_file, "FILE",
+      NULL, "AWS_CA_BUNDLE", "Certificates of those who may vouch for it."),
     OPTION_SWITCH ("json", 0, struct backup_options, json,
       "Print one JSON object."),
 };
@@ -37,8 +51,9 @@ static const struct command_spec backup_command = {
 };
 
 static const struct command_spec restore_command = {
-    "rollcall restore", "[OPTION]... DIR ROOT",
-    "Check a backup, and make a new root of it.",
+    "rollcall restore", "[OPTION]... DIR ROOT | --store URL [OPTION]... ROOT",
+    "Check a backup, and make a new root of it; or make one of the objects of a "
+    "root that is gone.",
     restore_rows, sizeof (restore_rows) / sizeof (restore_rows[0]),
 };
 
@@ -115,6 +130,107 @@ int verb_backup (int argc, char **argv)
     return work (&backup_command, &opt, backup_make, opt.root, argv[rest]);
 }
 
+/* ---- an object store ---- */
+
+static void on_sentence (void *arg, const char *sentence)
+{
+    (void)arg;
+    (void)fprintf (stderr, "rollcall restore: %s\n", sentence);
+}
+
+static void print_root (const struct stored_root *r)
+{
+    const char *from = *r->owner.token ? r->owner.host : "not known";
+
+    (void)fprintf (stderr, "  %s: %llu segment%s, %llu bytes, of %s%s%s%s%s\n",
+                   r->id, (unsigned long long)r->segments, units_s (r->segments),
+                   (unsigned long long)r->bytes, from, *r->owner.root ? ":" : "",
+                   r->owner.root, *r->owner.since ? " since " : "",
+                   r->owner.since);
+}
+
+/* Which of the roots: its id in 'id', or an exit status. */
+static int choose_root (const struct backup_options *opt, char id[ROOT_ID_SIZE])
+{
+    const struct command_spec *c = &restore_command;
+    struct stored_root *list = NULL;
+    struct object_store *s = NULL;
+    struct err err = { "" };
+    size_t n = 0, found = 0;
+    int rc = object_store_open (&opt->store, &s, &err), status = 0;
+
+    if (rc < 0)
+        return cli_fail (c, EXIT_USAGE, "--store: %s", err.text);
+    rc = restore_list (s, &list, &n, &err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (!opt->id || strcmp (list[i].id, opt->id) == 0) {
+            (void)memcpy (id, list[i].id, ROOT_ID_SIZE);
+            found++;
+        }
+    }
+    if (rc < 0)
+        status = fail (c, rc, &err);
+    else if (found != 1)
+        status = cli_fail (c, found == 0 ? EX_NOINPUT : EXIT_USAGE,
+                           found == 0 ? "%s has no such root%s" : "%s has "
+                           "several roots: choose one with --root-id%s",
+                           object_store_url (s), n > 0 ? ":" : "");
+    for (size_t i = 0; i < n && rc == 0 && found != 1; i++)
+        print_root (&list[i]);
+    object_store_close (s);
+    free (list);
+    return status;
+}
+
+static int tell_taken (const struct backup_options *opt, const char *root,
+                       const struct restore_sums *s)
+{
+    char newest[CLOCK_TEXT_MAX] = "";
+    struct json *o;
+
+    if (s->newest_ns > 0)
+        clock_text (s->newest_ns, newest);
+    if (opt->json) {
+        o = json_object ();
+        json_add_int (o, "segments", (int64_t)s->segments);
+        json_add_int (o, "bytes", (int64_t)s->bytes);
+        json_add_int (o, "read", (int64_t)s->read);
+        json_add_int (o, "jobs", (int64_t)s->jobs);
+        json_add_int (o, "lacking", (int64_t)s->lacking);
+        json_add_int (o, "damaged", (int64_t)s->damaged);
+        json_add_nonempty (o, "newest", newest);
+        return cli_flush (&restore_command, cli_print_json (o));
+    }
+    (void)printf ("%s: %llu segment%s, %llu bytes, which stay in the store; read "
+                  "%llu; %zu job%s, %zu known to lack something\n", root,
+                  (unsigned long long)s->segments, units_s (s->segments),
+                  (unsigned long long)s->bytes, (unsigned long long)s->read,
+                  s->jobs, units_s (s->jobs), s->lacking);
+    (void)printf ("what arrived after %s was not in the store: agents deliver it "
+                  "again, as far as they have it\n",
+                  *newest ? newest : "the beginning");
+    return cli_flush (&restore_command, 0);
+}
+
+static int take_over (struct backup_options *opt, const char *root)
+{
+    struct restore_sums sums;
+    struct err err = { "" };
+    char id[ROOT_ID_SIZE] = "";
+    int status = choose_root (opt, id), rc;
+
+    if (status)
+        return status;
+    cli_catch_signals ();
+    opt->store.cancel = &cli_cancelled;
+    rc = restore_from_store (&opt->store, id, root, on_sentence, NULL, &sums,
+                             &err);
+    if (rc < 0)
+        return fail (&restore_command, rc, &err);
+    status = tell_taken (opt, root, &sums);
+    return status ? status : sums.damaged > 0 ? EX_DATAERR : 0;
+}
+
 int verb_restore (int argc, char **argv)
 {
     struct backup_options opt = { .root = NULL };
@@ -122,9 +238,13 @@ int verb_restore (int argc, char **argv)
 
     if (!cli_options (&restore_command, argc, argv, &opt, &rest, &status))
         return status;
-    if ((status = check_operands (&restore_command, argc - rest, 2,
-                                  argv + rest)) != 0)
+    if (opt.id && !opt.store.url)
+        return cli_fail (&restore_command, EXIT_USAGE, "--root-id needs --store");
+    if ((status = check_operands (&restore_command, argc - rest,
+                                  opt.store.url ? 1 : 2, argv + rest)) != 0)
         return status;
+    if (opt.store.url)
+        return take_over (&opt, argv[rest]);
     return work (&restore_command, &opt, backup_restore, argv[rest],
                  argv[rest + 1]);
 }

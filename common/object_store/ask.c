@@ -109,7 +109,7 @@ static int put_headers (const struct ask *q, char ***list, size_t *n)
     rc = vec_print_text (list, n, "x-amz-content-sha256: %s", hex);
     if (rc == 0)
         rc = vec_print_text (list, n, "Content-MD5: %s", base64);
-    if (rc == 0 && q->body)
+    if (rc == 0 && (q->body || q->from_file))
         rc = vec_add_text (list, n, "Content-Type: application/octet-stream");
     if (rc == 0 && q->header)
         rc = vec_add_text (list, n, q->header);
@@ -226,7 +226,9 @@ int object_ask (struct object_store *s, const struct ask *q,
                 struct http_answer *ret, struct err *err)
 {
     struct http_request h = { .method = q->method, .body = q->body,
-                              .size = q->size, .region = s->region,
+                              .from_file = q->from_file, .file = q->file,
+                              .at = q->at, .size = q->size,
+                              .region = s->region,
                               .out = q->out, .room = q->room };
     char **headers = NULL;
     struct buf url;

@@ -33,6 +33,9 @@ struct ask {
     size_t nquery;
     const char *header;         // one more, "Range: bytes=0-9"; or NULL
     const void *body;
+    bool from_file;             // the body is in 'file' instead, at 'at'
+    int file;
+    uint64_t at;
     size_t size;
     const struct digest *sha256;        // of the body, and its MD5; both, or NULL:
     const struct md5 *md5;              // they are computed

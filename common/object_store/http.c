@@ -1,6 +1,8 @@
 /* common/object_store/http.c - one HTTP request */
 #include "object_store/http.h"
 
+#include "store/fileio.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,9 @@ struct taking {
     struct http *http;
     const struct http_request *q;
     struct http_answer *ret;
+    size_t given;               // bytes of the file
     bool over;                  // there was more than room
+    bool unread;                // the file could not be read
 };
 
 /* ---- the library: loaded by the first request, its start takes 5 ms ---- */
@@ -141,6 +145,30 @@ static size_t take (char *bytes, size_t one, size_t n, void *arg)
     return t->over ? 0 : n;
 }
 
+static size_t give (char *out, size_t one, size_t n, void *arg)
+{
+    struct taking *t = arg;
+    const struct http_request *q = t->q;
+    size_t left = q->size - t->given;
+
+    n = n * one < left ? n * one : left;
+    if (fileio_pread_all (q->file, out, n, (off_t)(q->at + t->given)) < 0) {
+        t->unread = true;
+        return CURL_READFUNC_ABORT;
+    }
+    t->given += n;
+    return n;
+}
+
+/* A connection that stayed open had been closed: from the beginning again. */
+static int give_from (void *arg, curl_off_t at, int origin)
+{
+    struct taking *t = arg;
+
+    t->given = (size_t)at;
+    return origin == SEEK_SET ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+}
+
 static int look (void *arg, curl_off_t a, curl_off_t b, curl_off_t c,
                  curl_off_t d)
 {
@@ -209,7 +237,21 @@ static CURLcode set_signature (CURL *c, const struct http_request *q)
     return rc;
 }
 
-static CURLcode set_request (struct http *h, const struct http_request *q)
+static CURLcode set_body (CURL *c, const struct http_request *q,
+                          struct taking *t)
+{
+    (void)lib.easy_setopt (c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->size);
+    if (!q->from_file)
+        return lib.easy_setopt (c, CURLOPT_POSTFIELDS, q->body ? q->body : "");
+    (void)lib.easy_setopt (c, CURLOPT_POST, 1L);
+    (void)lib.easy_setopt (c, CURLOPT_READFUNCTION, give);
+    (void)lib.easy_setopt (c, CURLOPT_READDATA, t);
+    (void)lib.easy_setopt (c, CURLOPT_SEEKFUNCTION, give_from);
+    return lib.easy_setopt (c, CURLOPT_SEEKDATA, t);
+}
+
+static CURLcode set_request (struct http *h, const struct http_request *q,
+                             struct taking *t)
 {
     bool sends = q->body || strcmp (q->method, "PUT") == 0 ||
                  strcmp (q->method, "POST") == 0;
@@ -217,11 +259,8 @@ static CURLcode set_request (struct http *h, const struct http_request *q)
     CURLcode rc;
 
     rc = lib.easy_setopt (c, CURLOPT_URL, q->url);
-    if (rc == CURLE_OK && sends) {
-        (void)lib.easy_setopt (c, CURLOPT_POSTFIELDSIZE_LARGE,
-                                (curl_off_t)q->size);
-        rc = lib.easy_setopt (c, CURLOPT_POSTFIELDS, q->body ? q->body : "");
-    }
+    if (rc == CURLE_OK && sends)
+        rc = set_body (c, q, t);
     if (strcmp (q->method, "HEAD") == 0)
         (void)lib.easy_setopt (c, CURLOPT_NOBODY, 1L);
     else if (rc == CURLE_OK)
@@ -256,6 +295,8 @@ static int say (const struct taking *t, CURLcode rc, struct err *err)
     case CURLE_OUT_OF_MEMORY:
         return err_set (err, ENOMEM, "no memory for a request");
     case CURLE_ABORTED_BY_CALLBACK:
+        if (t->unread)
+            return err_set (err, EBADMSG, "what is sent cannot be read");
         return err_set (err, EINTR, "interrupted");
     case CURLE_WRITE_ERROR:
         return err_set (err, EPROTO, t->over ? "the answer is larger than what "
@@ -276,7 +317,7 @@ static int say (const struct taking *t, CURLcode rc, struct err *err)
 int http_ask (struct http *h, const struct http_request *q,
               struct http_answer *ret, struct err *err)
 {
-    struct taking t = { h, q, ret, false };
+    struct taking t = { .http = h, .q = q, .ret = ret };
     struct curl_slist *headers = headers_of (q);
     CURLcode rc = headers || q->nheaders == 0 ? CURLE_OK : CURLE_OUT_OF_MEMORY;
     long status = 0;
@@ -291,7 +332,7 @@ int http_ask (struct http *h, const struct http_request *q,
     (void)lib.easy_setopt (h->curl, CURLOPT_WRITEFUNCTION, take);
     (void)lib.easy_setopt (h->curl, CURLOPT_WRITEDATA, &t);
     if (rc == CURLE_OK)
-        rc = set_request (h, q);
+        rc = set_request (h, q, &t);
     if (rc == CURLE_OK)
         rc = lib.easy_perform (h->curl);
     (void)lib.easy_getinfo (h->curl, CURLINFO_RESPONSE_CODE, &status);

@@ -26,6 +26,9 @@ struct http_request {
     char **headers;             // "Name: value"
     size_t nheaders;
     const void *body;
+    bool from_file;             // it is in 'file' instead, from 'at' on
+    int file;
+    uint64_t at;
     size_t size;                // bytes of it
     const char *region;         // of the signature; NULL: unsigned
     const char *key_id, *secret;
@@ -51,7 +54,7 @@ void http_destroy (struct http *h);     // h may be NULL
 /* Send it and read the answer, whose body the caller frees, in any case.  0:
  * there is one, of any status; -EHOSTUNREACH: no connection, or it was cut or
  * silent; -EPERM: the certificate is not from a known CA; -EPROTO: no HTTP, or
- * more than fits; -EINTR; -ENOMEM.  Redirections are not followed: a signature
+ * more than fits; -EBADMSG: the file cannot be read; -EINTR; -ENOMEM.  Redirections are not followed: a signature
  * is for one host.
  */
 int http_ask (struct http *h, const struct http_request *q,

@@ -41,10 +41,20 @@ static const uint32_t sines[64] = {
         STEP (f, b, c, d, a, (first) + (next) * (i + 3), (at) + i + 3, n4); \
     }
 
-static void add_block (lanes s[4], const lanes w[16])
-{
-    lanes a = s[0], b = s[1], c = s[2], d = s[3];
+typedef uint32_t words[MD5_LANES];
 
+static inline __attribute__ ((always_inline)) void
+add_block (lanes s[4], const uint8_t *const data[MD5_LANES], size_t at)
+{
+    lanes a = s[0], b = s[1], c = s[2], d = s[3], w[16];
+    uint32_t word;
+
+    for (unsigned i = 0; i < 16; i++) {
+        for (unsigned l = 0; l < MD5_LANES; l++) {
+            memcpy (&word, data[l] + at + 4 * i, 4);
+            w[i][l] = le32toh (word);
+        }
+    }
     ROUND (F, 0, 0, 1, 7, 12, 17, 22)
     ROUND (G, 16, 1, 5, 5, 9, 14, 20)
     ROUND (H, 32, 5, 3, 4, 11, 16, 23)
@@ -55,39 +65,70 @@ static void add_block (lanes s[4], const lanes w[16])
     s[3] += d;
 }
 
-static void load (const uint8_t *data, size_t n, lanes w[16])
-{
-    uint32_t words[MD5_LANES][16];
-
-    for (unsigned l = 0; l < MD5_LANES; l++)
-        memcpy (words[l], data + l * n, BLOCK);
-    for (unsigned i = 0; i < 16; i++) {
-        for (unsigned l = 0; l < MD5_LANES; l++)
-            w[i][l] = le32toh (words[l][i]);
+#define ADD(name)                                                       \
+    static void name (words state[4], const uint8_t *const data[],      \
+                      size_t n)                                         \
+    {                                                                   \
+        lanes s[4];                                                     \
+                                                                        \
+        memcpy (s, state, sizeof (s));                                  \
+        for (size_t at = 0; at < n; at += BLOCK)                        \
+            add_block (s, data, at);                                    \
+        memcpy (state, s, sizeof (s));                                  \
     }
+
+ADD (add_any)
+#ifdef __x86_64__
+__attribute__ ((target ("avx2")))
+ADD (add_avx2)
+#else
+#define add_avx2 add_any
+#endif
+
+static bool has_avx2 (void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_supports ("avx2");
+#else
+    return false;
+#endif
 }
 
-void md5_lanes (const void *data, size_t n, struct md5 out[MD5_LANES])
+void md5_lanes_init (struct md5_lanes *m)
 {
-    lanes zero = { 0 }, w[16], s[4];
+    static const uint32_t first[4] = { 0x67452301, 0xefcdab89, 0x98badcfe,
+                                       0x10325476 };
 
-    s[0] = zero + 0x67452301U;
-    s[1] = zero + 0xefcdab89U;
-    s[2] = zero + 0x98badcfeU;
-    s[3] = zero + 0x10325476U;
-    for (size_t at = 0; at < n; at += BLOCK) {
-        load ((const uint8_t *)data + at, n, w);
-        add_block (s, w);
+    for (unsigned i = 0; i < 4; i++) {
+        for (unsigned l = 0; l < MD5_LANES; l++)
+            m->state[i][l] = first[i];
     }
-    for (unsigned i = 0; i < 16; i++)
-        w[i] = zero;
-    w[0] += 0x80U;
-    w[14] += (uint32_t)(n << 3);
-    w[15] += (uint32_t)((uint64_t)n >> 29);
-    add_block (s, w);
+    m->size = 0;
+}
+
+void md5_lanes_add (struct md5_lanes *m, const uint8_t *const data[MD5_LANES],
+                    size_t n)
+{
+    if (has_avx2 ())
+        add_avx2 (m->state, data, n);
+    else
+        add_any (m->state, data, n);
+    m->size += n;
+}
+
+void md5_lanes_end (struct md5_lanes *m, struct md5 out[MD5_LANES])
+{
+    uint64_t bits = htole64 (m->size << 3);
+    uint8_t end[BLOCK] = { 0x80 };
+    const uint8_t *ends[MD5_LANES];
+
+    memcpy (end + BLOCK - 8, &bits, 8);
+    for (unsigned l = 0; l < MD5_LANES; l++)
+        ends[l] = end;
+    md5_lanes_add (m, ends, BLOCK);
     for (unsigned l = 0; l < MD5_LANES; l++) {
         for (unsigned i = 0; i < 4; i++) {
-            uint32_t word = htole32 (s[i][l]);
+            uint32_t word = htole32 (m->state[i][l]);
 
             memcpy (out[l].bytes + 4 * i, &word, 4);
         }

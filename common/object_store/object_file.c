@@ -13,22 +13,26 @@
 
 #define PARTS_MAX 10000         // S3's limit
 
-#define THREADS 2               // one sends parts while the other reads and hashes
-                                // the next ones
-#define GROUP MD5_LANES         // parts that are read and hashed at once
+#define THREADS 2               // one sends parts while the other hashes the next
+                                // ones
+#define GROUP MD5_LANES         // parts that are hashed at once
+#define SLICE ((size_t)64 << 10)        // bytes of each; divides a part
 
 struct file {
     struct object_store *store;
     struct object_file *file;
     struct err *err;
-    struct loaded {             // a group of parts in memory, of each thread
-        struct file *of;
-        char *bytes;
-        struct digest sha256[GROUP];
-    } groups[THREADS];
-    struct md5 *sums;           // of the parts
+    struct sums {               // of a part
+        struct md5 md5;
+        struct digest sha256;
+    } *sums;
     size_t nparts;
     char (*there)[OBJECT_ETAG_MAX];     // etags of parts that the store has; ""
+    struct hasher {             // of each thread
+        struct file *of;
+        struct digester *sha256[GROUP];
+        uint8_t slices[GROUP][SLICE];
+    } *hashers;
 };
 
 /* ---- the local side ---- */
@@ -45,77 +49,122 @@ static size_t groups_of (const struct file *f)
     return (f->nparts + GROUP - 1) / GROUP;
 }
 
-/* The parts of a group: from the i-th one on. */
-static size_t parts_of (const struct file *f, size_t group, size_t *i)
+static int read_part (const struct file *f, size_t i, uint64_t at, void *out,
+                      size_t n, struct err *err)
 {
-    *i = group * GROUP;
-    return f->nparts - *i < GROUP ? f->nparts - *i : GROUP;
-}
+    int rc = fileio_pread_all (f->file->fd, out, n,
+                               (off_t)(i * OBJECT_PART_BYTES + at));
 
-static size_t group_size (const struct file *f, size_t group)
-{
-    size_t i, n = parts_of (f, group, &i);
-
-    return (n - 1) * OBJECT_PART_BYTES + part_size (f, i + n - 1);
-}
-
-static int hash_group (struct loaded *l, size_t group)
-{
-    struct file *f = l->of;
-    size_t i, n = parts_of (f, group, &i);
-    int rc = 0;
-
-    if (group_size (f, group) == GROUP * OBJECT_PART_BYTES) {
-        md5_lanes (l->bytes, OBJECT_PART_BYTES, &f->sums[i]);
-        return 0;
-    }
-    for (size_t k = 0; k < n && rc == 0; k++)
-        rc = digest_md5 (l->bytes + k * OBJECT_PART_BYTES,
-                         part_size (f, i + k), &f->sums[i + k]);
-    return rc;
-}
-
-/* Read parts, and note their MD5s. */
-static int load_group (struct loaded *l, size_t group, struct err *err)
-{
-    struct file *f = l->of;
-    int rc;
-
-    if (!l->bytes && !(l->bytes = malloc (group_size (f, 0) + 1)))
-        return err_set (err, ENOMEM, "no memory for an upload");
-    rc = fileio_pread_all (f->file->fd, l->bytes, group_size (f, group),
-                           (off_t)(group * GROUP * OBJECT_PART_BYTES));
     if (rc == -ENODATA)
         return err_set (err, EBADMSG, "the file of %s is shorter than it was",
                         f->file->key);
-    if (rc == 0)
-        rc = hash_group (l, group);
     return rc < 0 ? err_sys (err, -rc, "cannot read the file of %s",
                              f->file->key) : 0;
+}
+
+static bool is_part_there (const struct file *f, size_t i)
+{
+    char hex[MD5_HEX_SIZE];
+
+    md5_hex (&f->sums[i].md5, hex);
+    return strcmp (f->there[i], hex) == 0;
+}
+
+/* The parts from the i-th one on, all of whole size. */
+static int hash_whole (struct hasher *h, size_t i, size_t n, struct err *err)
+{
+    struct file *f = h->of;
+    const uint8_t *slices[GROUP];
+    struct md5 md5[GROUP];
+    struct md5_lanes m;
+    int rc = 0;
+
+    md5_lanes_init (&m);
+    for (size_t k = 0; k < GROUP; k++)
+        slices[k] = h->slices[k < n ? k : 0];
+    for (size_t at = 0; at < OBJECT_PART_BYTES && rc == 0; at += SLICE) {
+        for (size_t k = 0; k < n && rc == 0; k++) {
+            rc = read_part (f, i + k, at, h->slices[k], SLICE, err);
+            if (rc == 0 && digest_add (h->sha256[k], h->slices[k], SLICE) < 0)
+                rc = err_set (err, ENOMEM, "no memory to hash");
+        }
+        md5_lanes_add (&m, slices, SLICE);
+    }
+    md5_lanes_end (&m, md5);
+    for (size_t k = 0; k < n && rc == 0; k++) {
+        f->sums[i + k].md5 = md5[k];
+        if (digest_end (h->sha256[k], &f->sums[i + k].sha256) < 0)
+            rc = err_set (err, ENOMEM, "no memory to hash");
+    }
+    return rc;
+}
+
+/* The last one. */
+static int hash_short (struct hasher *h, size_t i, struct err *err)
+{
+    struct file *f = h->of;
+    size_t n = part_size (f, i);
+    void *bytes = malloc (n + 1);
+    int rc = bytes ? read_part (f, i, 0, bytes, n, err)
+                   : err_set (err, ENOMEM, "no memory to hash");
+
+    if (rc == 0 && (digest_md5 (bytes, n, &f->sums[i].md5) < 0 ||
+                    digest_of (bytes, n, &f->sums[i].sha256) < 0))
+        rc = err_set (err, ENOMEM, "no memory to hash");
+    free (bytes);
+    return rc;
+}
+
+/* In any order, by several threads. */
+static int hash_group (void *arg, size_t group, struct err *err)
+{
+    struct hasher *h = arg;
+    size_t i = group * GROUP, end = i + GROUP, whole;
+    int rc = 0;
+
+    if (end > h->of->nparts)
+        end = h->of->nparts;
+    whole = end - (part_size (h->of, end - 1) < OBJECT_PART_BYTES);
+    if (whole > i)
+        rc = hash_whole (h, i, whole - i, err);
+    return rc == 0 && whole < end ? hash_short (h, whole, err) : rc;
+}
+
+static int hasher_init (struct hasher *h, struct file *of)
+{
+    h->of = of;
+    for (size_t k = 0; k < GROUP; k++) {
+        if (!(h->sha256[k] = digester_create ()))
+            return -ENOMEM;
+    }
+    return 0;
 }
 
 static int file_init (struct file *f, struct object_store *s,
                       struct object_file *file, struct err *err)
 {
     uint64_t parts = (file->size + OBJECT_PART_BYTES - 1) / OBJECT_PART_BYTES;
+    int rc = 0;
 
     *f = (struct file){ .store = s, .file = file, .err = err,
                         .nparts = parts > 0 ? (size_t)parts : 1 };
     if (parts > PARTS_MAX)
         return err_set (err, EFBIG, "%s is larger than an object can be here",
                         file->key);
-    for (int i = 0; i < THREADS; i++)
-        f->groups[i].of = f;
     f->sums = calloc (f->nparts, sizeof (*f->sums));
     f->there = calloc (f->nparts, sizeof (*f->there));
-    return f->sums && f->there
+    f->hashers = calloc (THREADS, sizeof (*f->hashers));
+    for (int i = 0; i < THREADS && f->hashers && rc == 0; i++)
+        rc = hasher_init (&f->hashers[i], f);
+    return f->sums && f->there && f->hashers && rc == 0
                ? 0 : err_set (err, ENOMEM, "no memory for an upload");
 }
 
 static void file_fini (struct file *f)
 {
-    for (int i = 0; i < THREADS; i++)
-        free (f->groups[i].bytes);
+    for (size_t i = 0; i < THREADS * GROUP && f->hashers; i++)
+        digester_destroy (f->hashers[i / GROUP].sha256[i % GROUP]);
+    free (f->hashers);
     free (f->sums);
     free (f->there);
 }
@@ -127,10 +176,20 @@ static int etag_of (const struct file *f, char out[OBJECT_ETAG_MAX])
     struct md5 all;
     int rc = 0;
 
-    if (f->nparts == 1)
-        all = f->sums[0];
-    else
-        rc = digest_md5 (f->sums, f->nparts * sizeof (*f->sums), &all);
+    struct md5 *list = NULL;
+
+    if (f->nparts == 1) {
+        all = f->sums[0].md5;
+    } else if (!(list = calloc (f->nparts, sizeof (*list)))) {
+        rc = -ENOMEM;
+    } else {
+        for (size_t i = 0; i < f->nparts; i++)
+            list[i] = f->sums[i].md5;
+        rc = digest_md5 (list, f->nparts * sizeof (*list), &all);
+    }
+    free (list);
+    if (rc < 0)
+        return rc;
     md5_hex (&all, hex);
     (void)snprintf (out, OBJECT_ETAG_MAX, f->nparts == 1 ? "%s" : "%s-%zu", hex,
                     f->nparts);
@@ -139,24 +198,25 @@ static int etag_of (const struct file *f, char out[OBJECT_ETAG_MAX])
 
 /* ---- comparing ---- */
 
-/* Byte by byte, in groups. */
+/* Byte by byte. */
 static int compare_all (struct file *f)
 {
-    void *theirs = malloc (group_size (f, 0) + 1);
-    int rc = theirs ? 0 : err_set (f->err, ENOMEM, "no memory to compare");
+    char *mine = malloc (2 * OBJECT_PART_BYTES), *theirs;
+    int rc = mine ? 0 : err_set (f->err, ENOMEM, "no memory to compare");
 
-    for (size_t g = 0; g < groups_of (f) && rc == 0; g++) {
-        size_t n = group_size (f, g);
+    for (size_t i = 0; i < f->nparts && rc == 0; i++) {
+        size_t n = part_size (f, i);
 
-        if ((rc = load_group (&f->groups[0], g, f->err)) == 0)
+        theirs = mine + OBJECT_PART_BYTES;
+        if ((rc = read_part (f, i, 0, mine, n, f->err)) == 0)
             rc = object_get (f->store, f->file->key,
-                             (uint64_t)g * GROUP * OBJECT_PART_BYTES, theirs,
-                             n, f->err);
-        if (rc == 0 && memcmp (f->groups[0].bytes, theirs, n) != 0)
+                             (uint64_t)i * OBJECT_PART_BYTES, theirs, n,
+                             f->err);
+        if (rc == 0 && memcmp (mine, theirs, n) != 0)
             rc = err_set (f->err, EBADMSG, "%s/%s differs from the file",
                           f->store->url, f->file->key);
     }
-    free (theirs);
+    free (mine);
     return rc;
 }
 
@@ -180,14 +240,27 @@ static int compare (struct file *f)
     return rc;
 }
 
+static int each_group (struct file *f,
+                       int (*work) (void *, size_t, struct err *),
+                       int (*in_turn) (void *, size_t, struct err *))
+{
+    struct thread_pieces p = { groups_of (f), work, in_turn };
+    void *states[THREADS];
+
+    for (int i = 0; i < THREADS; i++)
+        states[i] = &f->hashers[i];
+    return thread_each (&p, states, p.n < THREADS ? (unsigned)p.n : THREADS,
+                        f->err);
+}
+
 int object_check_file (struct object_store *s, struct object_file *file,
                        struct err *err)
 {
     struct file f;
     int rc = file_init (&f, s, file, err);
 
-    for (size_t g = 0; rc == 0 && g < groups_of (&f); g++)
-        rc = load_group (&f.groups[0], g, err);
+    if (rc == 0)
+        rc = each_group (&f, hash_group, NULL);
     if (rc == 0)
         rc = compare (&f);
     file_fini (&f);
@@ -272,49 +345,22 @@ static int resume (struct file *f)
     return rc == -EPROTO ? 0 : rc;
 }
 
-static bool is_part_there (const struct file *f, size_t i)
+/* Write a part, or (number "") the object. */
+static int put_bytes (struct file *f, size_t i, const char *number,
+                      struct err *err)
 {
-    char hex[MD5_HEX_SIZE];
-
-    md5_hex (&f->sums[i], hex);
-    return strcmp (f->there[i], hex) == 0;
-}
-
-/* In any order, by several threads. */
-static int prepare_group (void *arg, size_t group, struct err *err)
-{
-    struct loaded *l = arg;
-    size_t i, n = parts_of (l->of, group, &i);
-    int rc = load_group (l, group, err);
-
-    for (size_t k = 0; k < n && rc == 0; k++) {
-        if (!is_part_there (l->of, i + k) &&
-            digest_of (l->bytes + k * OBJECT_PART_BYTES,
-                       part_size (l->of, i + k), &l->sha256[k]) < 0)
-            rc = err_set (err, ENOMEM, "no memory to hash");
-    }
-    return rc;
-}
-
-/* The k-th one of those that are loaded. */
-static int put_part (struct loaded *l, size_t i, size_t k, struct err *err)
-{
-    struct file *f = l->of;
-    char number[24];
-    struct ask q = { .what = "write a part of", .method = "PUT",
-                     .key = f->file->key,
-                     .body = l->bytes + k * OBJECT_PART_BYTES,
-                     .size = part_size (f, i), .sha256 = &l->sha256[k],
-                     .md5 = &f->sums[i], .nquery = 2, .query = {
-                         { "uploadId", f->file->upload },
-                         { "partNumber", number } } };
+    struct ask q = { .what = *number ? "write a part of" : "write",
+                     .method = "PUT", .key = f->file->key,
+                     .file = f->file->fd, .from_file = true,
+                     .at = (uint64_t)i * OBJECT_PART_BYTES,
+                     .size = part_size (f, i), .sha256 = &f->sums[i].sha256,
+                     .md5 = &f->sums[i].md5, .nquery = 2, .query = {
+                         { "uploadId", *number ? f->file->upload : NULL },
+                         { "partNumber", *number ? number : NULL } } };
     struct http_answer a;
-    int rc;
+    int rc = object_ask (f->store, &q, &a, err);
 
-    if (is_part_there (f, i))
-        return 0;
-    PRINT (number, "%zu", i + 1);
-    if ((rc = object_ask (f->store, &q, &a, err)) < 0)
+    if (rc < 0)
         return rc;
     buf_fini (&a.body);
     object_etag (http_header (f->store->http, "ETag"), f->there[i]);
@@ -324,23 +370,17 @@ static int put_part (struct loaded *l, size_t i, size_t k, struct err *err)
 /* In turn. */
 static int put_group (void *arg, size_t group, struct err *err)
 {
-    struct loaded *l = arg;
-    size_t i, n = parts_of (l->of, group, &i);
+    struct file *f = ((struct hasher *)arg)->of;
+    char number[24];
     int rc = 0;
 
-    for (size_t k = 0; k < n && rc == 0; k++)
-        rc = put_part (l, i + k, k, err);
+    for (size_t i = group * GROUP; i < f->nparts && i < (group + 1) * GROUP &&
+         rc == 0; i++) {
+        PRINT (number, "%zu", i + 1);
+        if (!is_part_there (f, i))
+            rc = put_bytes (f, i, number, err);
+    }
     return rc;
-}
-
-static int send_parts (struct file *f)
-{
-    struct thread_pieces p = { groups_of (f), prepare_group, put_group };
-    void *states[THREADS];
-
-    for (int i = 0; i < THREADS; i++)
-        states[i] = &f->groups[i];
-    return thread_each (&p, states, THREADS, f->err);
 }
 
 static int complete (struct file *f)
@@ -390,7 +430,7 @@ static int put_parts (struct file *f)
     int rc = resume (f);
 
     for (int round = 0; rc == 0; round++) {
-        bool all = (rc = send_parts (f)) == 0;
+        bool all = (rc = each_group (f, hash_group, put_group)) == 0;
 
         if (all)
             rc = complete (f);
@@ -415,9 +455,8 @@ int object_put_file (struct object_store *s, struct object_file *file,
 
     if (rc == 0 && f.nparts > 1)
         rc = put_parts (&f);
-    else if (rc == 0 && (rc = load_group (&f.groups[0], 0, err)) == 0)
-        rc = object_put (s, file->key, f.groups[0].bytes, (size_t)file->size,
-                         err);
+    else if (rc == 0 && (rc = each_group (&f, hash_group, NULL)) == 0)
+        rc = put_bytes (&f, 0, "", err);
     if (rc == 0)
         rc = compare (&f);
     file_fini (&f);

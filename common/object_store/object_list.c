@@ -9,172 +9,138 @@
 
 #define TOKEN_MAX 2048          // bytes
 
-/* One page of XML. */
-struct page {
+/* A list of one kind: what it consists of, and where the next page begins. */
+struct list {
     struct object_store *store;
-    const char *at, *end;
+    const char *what, *element; // of a question; of an answer
+    bool uploads;
+    char prefix[URL_PREFIX_MAX + 2 + OBJECT_KEY_MAX];   // with that of the store
+    char key[TOKEN_MAX], id[OBJECT_UPLOAD_MAX];         // of the next page
+    object_fn *object;          // one of them
+    object_upload_fn *upload;
+    void *arg;
     struct err *err;
 };
 
-static int say_odd (const struct page *p)
+static int say_odd (const struct list *l)
 {
-    return err_set (p->err, EPROTO, "%s: the store's list cannot be read",
-                    p->store->url);
+    return err_set (l->err, EPROTO, "%s: the store's list cannot be read",
+                    l->store->url);
 }
 
 /* The key of an element of the list, without the prefix of the store: false if
  * it is none of ours.
  */
-static bool take_key (const struct page *p, const char *s, size_t n,
+static bool take_key (const struct list *l, const char *s, size_t n,
                       char out[OBJECT_KEY_MAX + 1])
 {
-    size_t prefix = strlen (p->store->prefix);
+    size_t prefix = strlen (l->store->prefix);
 
     if (!answer_text (s, s + n, "Key", out, OBJECT_KEY_MAX + 1) ||
-        strncmp (out, p->store->prefix, prefix) != 0)
+        strncmp (out, l->store->prefix, prefix) != 0)
         return false;
     memmove (out, out + prefix, strlen (out + prefix) + 1);
     return true;
 }
 
-/* The text of an element of the page; "" if it is not there. */
-static bool page_says (const struct page *p, const char *name, char *out,
-                       size_t room)
-{
-    if (answer_text (p->at, p->end, name, out, room))
-        return true;
-    *out = '\0';
-    return false;
-}
-
-/* ---- objects ---- */
-
-static int each_object (struct page *p, object_fn *fn, void *arg)
+static int take_object (const struct list *l, const char *s, size_t n)
 {
     struct object_facts o;
     char text[OBJECT_ETAG_MAX + 32];
-    const char *s;
-    size_t n;
-    int rc = 0;
+    int64_t size;
 
-    while (rc == 0 && answer_element ("Contents", &p->at, p->end, &s, &n)) {
-        int64_t size;
-
-        if (!take_key (p, s, n, o.key) ||
-            !answer_text (s, s + n, "Size", text, sizeof (text)) ||
-            units_int (text, 0, INT64_MAX, &size) < 0)
-            return say_odd (p);
-        o.size = (uint64_t)size;
-        if (!answer_text (s, s + n, "ETag", text, sizeof (text)))
-            text[0] = '\0';
-        object_etag (text, o.etag);
-        rc = fn (arg, &o);
-    }
-    return rc;
+    if (!take_key (l, s, n, o.key) ||
+        !answer_text (s, s + n, "Size", text, sizeof (text)) ||
+        units_int (text, 0, INT64_MAX, &size) < 0)
+        return say_odd (l);
+    o.size = (uint64_t)size;
+    if (!answer_text (s, s + n, "ETag", text, sizeof (text)))
+        text[0] = '\0';
+    object_etag (text, o.etag);
+    return l->object (l->arg, &o);
 }
 
-/* The page behind 'token', which becomes that of the next one: 1: there is one;
- * 0, negative.
- */
-static int list_page (struct object_store *s, const char *prefix,
-                      char token[TOKEN_MAX], object_fn *fn, void *arg,
-                      struct err *err)
+static int take_upload (const struct list *l, const char *s, size_t n)
 {
-    struct ask q = { .what = "list", .method = "GET", .nquery = 3, .query = {
-                         { "list-type", "2" }, { "prefix", prefix },
-                         { "continuation-token", *token ? token : NULL } } };
-    struct http_answer a;
-    struct page p = { .store = s, .err = err };
+    char key[OBJECT_KEY_MAX + 1], id[OBJECT_UPLOAD_MAX];
+
+    if (!take_key (l, s, n, key) ||
+        !answer_text (s, s + n, "UploadId", id, sizeof (id)))
+        return say_odd (l);
+    return l->upload (l->arg, key, id);
+}
+
+/* Where the next page begins: 1: there is one; 0. */
+static int take_next (struct list *l, const char *xml, const char *end)
+{
+    const char *name = l->uploads ? "NextKeyMarker" : "NextContinuationToken";
     char more[8];
-    int rc = object_ask (s, &q, &a, err);
+
+    if (!answer_text (xml, end, "IsTruncated", more, sizeof (more)))
+        return say_odd (l);
+    if (strcmp (more, "true") != 0)
+        return 0;
+    if (!answer_text (xml, end, name, l->key, sizeof (l->key)) || !*l->key)
+        return say_odd (l);
+    if (!answer_text (xml, end, "NextUploadIdMarker", l->id, sizeof (l->id)))
+        l->id[0] = '\0';
+    return 1;
+}
+
+static int list_page (struct list *l)
+{
+    const char *key = *l->key ? l->key : NULL, *id = *l->id ? l->id : NULL;
+    struct ask q = { .what = l->what, .method = "GET", .nquery = 5, .query = {
+                         { "list-type", l->uploads ? NULL : "2" },
+                         { "prefix", l->prefix },
+                         { "uploads", l->uploads ? "" : NULL },
+                         { l->uploads ? "key-marker" : "continuation-token",
+                           key },
+                         { "upload-id-marker", id } } };
+    const char *at, *end, *s;
+    struct http_answer a;
+    size_t n;
+    int rc = object_ask (l->store, &q, &a, l->err), more;
 
     if (rc < 0)
         return rc;
-    p.at = buf_text (&a.body);
-    p.end = p.at + a.body.size;
-    if (!page_says (&p, "IsTruncated", more, sizeof (more)))
-        rc = say_odd (&p);
-    else if (strcmp (more, "true") != 0)
-        token[0] = '\0';
-    else if (!page_says (&p, "NextContinuationToken", token, TOKEN_MAX))
-        rc = say_odd (&p);
-    if (rc == 0)
-        rc = each_object (&p, fn, arg);
+    at = buf_text (&a.body);
+    end = at + a.body.size;
+    rc = more = take_next (l, at, end);
+    while (rc >= 0 && answer_element (l->element, &at, end, &s, &n))
+        rc = l->uploads ? take_upload (l, s, n) : take_object (l, s, n);
     buf_fini (&a.body);
-    return rc < 0 ? rc : *token != '\0';
+    return rc < 0 ? rc : more;
+}
+
+static int list_all (struct list *l, struct object_store *s, const char *prefix,
+                     void *arg, struct err *err)
+{
+    int rc;
+
+    l->store = s;
+    l->arg = arg;
+    l->err = err;
+    PRINT (l->prefix, "%s%s", s->prefix, prefix);
+    do
+        rc = list_page (l);
+    while (rc > 0);
+    return rc;
 }
 
 int object_list (struct object_store *s, const char *prefix, object_fn *fn,
                  void *arg, struct err *err)
 {
-    char whole[URL_PREFIX_MAX + 2 + OBJECT_KEY_MAX], token[TOKEN_MAX] = "";
-    int rc;
+    struct list l = { .what = "list", .element = "Contents", .object = fn };
 
-    PRINT (whole, "%s%s", s->prefix, prefix);
-    do
-        rc = list_page (s, whole, token, fn, arg, err);
-    while (rc > 0);
-    return rc;
-}
-
-/* ---- uploads that were not ended ---- */
-
-struct upload_page {
-    char key[OBJECT_KEY_MAX + 1], id[OBJECT_UPLOAD_MAX];        // the next one
-};
-
-static int each_upload (struct page *p, object_upload_fn *fn, void *arg)
-{
-    char key[OBJECT_KEY_MAX + 1], id[OBJECT_UPLOAD_MAX];
-    const char *s;
-    size_t n;
-    int rc = 0;
-
-    while (rc == 0 && answer_element ("Upload", &p->at, p->end, &s, &n)) {
-        if (!take_key (p, s, n, key) ||
-            !answer_text (s, s + n, "UploadId", id, sizeof (id)))
-            return say_odd (p);
-        rc = fn (arg, key, id);
-    }
-    return rc;
-}
-
-static int uploads_page (struct object_store *s, const char *prefix,
-                         struct upload_page *next, object_upload_fn *fn,
-                         void *arg, struct err *err)
-{
-    struct ask q = { .what = "list the uploads of", .method = "GET",
-                     .nquery = 4, .query = {
-                         { "uploads", "" }, { "prefix", prefix },
-                         { "key-marker", *next->key ? next->key : NULL },
-                         { "upload-id-marker", *next->id ? next->id : NULL } } };
-    struct http_answer a;
-    struct page p = { .store = s, .err = err };
-    char more[8];
-    int rc = object_ask (s, &q, &a, err);
-
-    if (rc < 0)
-        return rc;
-    p.at = buf_text (&a.body);
-    p.end = p.at + a.body.size;
-    (void)page_says (&p, "IsTruncated", more, sizeof (more));
-    (void)page_says (&p, "NextKeyMarker", next->key, sizeof (next->key));
-    (void)page_says (&p, "NextUploadIdMarker", next->id, sizeof (next->id));
-    rc = each_upload (&p, fn, arg);
-    buf_fini (&a.body);
-    return rc < 0 ? rc : strcmp (more, "true") == 0 && *next->key;
+    return list_all (&l, s, prefix, arg, err);
 }
 
 int object_list_uploads (struct object_store *s, const char *prefix,
                          object_upload_fn *fn, void *arg, struct err *err)
 {
-    char whole[URL_PREFIX_MAX + 2 + OBJECT_KEY_MAX];
-    struct upload_page next = { "", "" };
-    int rc;
+    struct list l = { .what = "list the uploads of", .element = "Upload",
+                      .uploads = true, .upload = fn };
 
-    PRINT (whole, "%s%s", s->prefix, prefix);
-    do
-        rc = uploads_page (s, whole, &next, fn, arg, err);
-    while (rc > 0);
-    return rc;
+    return list_all (&l, s, prefix, arg, err);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SLICE_NS (50 * NS_PER_MS)       // a pause ends so soon after a cancel
 
@@ -85,6 +86,9 @@ static int set_copies (struct object_store *s, const struct object_options *opt,
 {
     s->ca_file = opt->ca_file ? strdup (opt->ca_file) : NULL;
     s->proxy = opt->proxy ? strdup (opt->proxy) : NULL;
+    if (opt->ca_file && access (opt->ca_file, R_OK) < 0)
+        return err_sys (err, errno, "cannot read certificates from %s",
+                        opt->ca_file), -EINVAL;
     return (opt->ca_file && !s->ca_file) || (opt->proxy && !s->proxy)
                ? err_set (err, ENOMEM, "no memory for the object store") : 0;
 }

@@ -78,7 +78,7 @@ struct object_store;
 bool object_store_is_built (void);
 
 /* Make a client; nothing is asked yet.  -EINVAL: the URL or the endpoint is
- * none; -ENOTSUP: this build has no libcurl; -ENOMEM.
+ * none, or the file of certificates cannot be read; -ENOTSUP: this build has no libcurl; -ENOMEM.
  */
 int object_store_open (const struct object_options *opt,
                        struct object_store **ret, struct err *err);

@@ -11,7 +11,8 @@
 # faults that it is told, and counts.  FILE gets the port once it listens.
 #
 #     POST /-/faults    a JSON list of rules, in place of those that were there
-#     GET  /-/counts    a JSON object: requests, bytes, by method, refused, ...
+#     GET  /-/counts    a JSON object: requests, bytes, by method, refused, ...;
+#                       reads, read: of objects, answers and bytes
 #
 # A rule: {"fault": KIND, "method": M, "key": RE, "query": RE, "times": N,
 # "skip": K, ...}: for requests of that method whose key and query match, the K
@@ -405,6 +406,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if rule.get("fault") == "lost-answer":
             self.store.count("fault.lost-answer")
             raise Cut
+        if self.command == "GET" and key and status in (200, 206):
+            self.store.count("reads")
+            self.store.count("read", len(data))
         self.send(status, headers, data, rule, head)
 
     def answer(self):

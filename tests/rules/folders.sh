@@ -72,7 +72,7 @@ aggregator/archive              all net jobs select publish builder ledger
 aggregator/job_build            all net jobs select publish builder ledger
     aggregator/store archive
 aggregator/postgres             all net sqlite_pages publish query ledger catalogue
-aggregator/interchange          all net ledger aggregator/store fsck archive
+aggregator/interchange          all net object_store ledger aggregator/store fsck archive
 aggregator/service              all net object_store publish findings builder ledger
     transfer uploads archive job_build catalogue postgres aggregator/store
 
@@ -83,7 +83,7 @@ cli/check                       all net shared node_agent/throttle
 cli/run                         all net shared check node_agent/control
     node_agent/world node_agent/disk node_agent/offline_analysis
     aggregator/publish aggregator/query aggregator/builder aggregator/summary
-cli/interchange                 all net shared node_agent/extract node_agent/identity
+cli/interchange                 all net object_store shared node_agent/extract node_agent/identity
     node_agent/discovery node_agent/spool node_agent/world aggregator/ledger
     aggregator/export aggregator/store aggregator/archive aggregator/interchange
 cli/jobs                        all net shared cli/run aggregator/ledger

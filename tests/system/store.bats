@@ -40,7 +40,7 @@ deliver ()
 
     shift
     rm -rf "$job"
-    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 600 --extras "$@" "$job"
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops "${OPS:-600}" --extras "$@" "$job"
     run agent --once --raw --job "$job" "$job"
     expect_status 0
 }
@@ -84,7 +84,7 @@ fsck_store ()                       # [OPTION]...
     stop_service
     service --store "$STORE"
     all_stored
-    is "PUTs of the next life" 0 $(($(counted requests.PUT) - puts))
+    is "PUTs of the next life, of a probe" 1 $(($(counted requests.PUT) - puts))
     stop_service
     fsck_store
     expect_status 0
@@ -96,7 +96,7 @@ fsck_store ()                       # [OPTION]...
     stop_proxy
     service --store "$STORE"
     deliver j
-    has_failed () { [ -n "$(store_says why)" ]; }
+    has_failed () { [ -n "$(store_says why)" ] && [ "$(store_says waiting)" -gt 0 ]; }
     eventually has_failed
     run "$ROLLCALL" status root
     shows "wait for upload since 20" "$STORE has 0 segments"
@@ -196,16 +196,38 @@ fsck_store ()                       # [OPTION]...
     stop_service
 }
 
-@test "what cannot be a store is refused" {
-    run "$AGGREGATOR" --root root --store /var/lib
-    expect_status 73
-    shows "s3://BUCKET/PREFIX is expected"
-    run "$AGGREGATOR" --root root --store s3://bucket --job j
+# refused TEXT [OPTION]...: what was given cannot be, in a sentence
+refused ()
+{
+    local text=$1
+
+    shift
+    run "$AGGREGATOR" --root root "$@"
     expect_status 2
-    run "$AGGREGATOR" --root root --store s3://bucket --store-endpoint \
-        http://user:hidden@host
-    expect_status 73
+    shows "$text"
     [[ "$output" != *hidden* ]]
+    [ ! -e root ]
+}
+
+@test "what cannot be a store is refused" {
+    refused "s3://BUCKET/PREFIX is expected" --store /var/lib
+    refused "without --job" --store s3://bucket --job j
+    refused "endpoint" --store s3://bucket --store-endpoint \
+        http://user:hidden@host
+    refused "cannot read certificates from none" --store s3://bucket \
+        --store-ca none
+    refused "the least is 1M" --store s3://bucket --cache-size 5
+    refused "--cache-size needs --store" --cache-size 1G
+    refused "--store-endpoint needs --store" --store-endpoint http://host
+    refused "--store-ca needs --store" --store-ca none
+    refused "--store-proxy needs --store" --store-proxy http://host
+    refused "--store-rate needs --store" --store-rate 1M
+    refused "--store-after needs --store" --store-after 1s
+    run "$ROLLCALL" fsck aggregator --store /var/lib root
+    expect_status 2
+    run "$ROLLCALL" fsck aggregator --delete-orphans root
+    expect_status 2
+    shows "needs --store"
 }
 
 @test "the library is loaded by the first request to a store only" {
@@ -221,7 +243,8 @@ fsck_store ()                       # [OPTION]...
 # deliver job j, and wait until nothing but heads, lists and items is here
 let_go ()
 {
-    service --store "$STORE" --store-after 1s --cache-size 1
+    OPS=2500                        # more than the least cache
+    service --store "$STORE" --store-after 1s --cache-size 1M
     deliver j
     went () {
         [ "$(store_says evicted)" -ge 1 ] && store_is waiting 0 &&
@@ -230,8 +253,60 @@ let_go ()
     LIMIT=120 eventually went || fail "$(store_says why)"
 }
 
+# needed rows|all: bytes of the chunks that these contents have in the store only,
+# and how many, as the ledger and the marks say
+needed ()
+{
+    python3 - root "$1" <<'PYTHON'
+import json
+import os
+import sqlite3
+import sys
+root, what = sys.argv[1:]
+marks = [n for n in os.listdir(root + "/store") if n.isdigit()]
+far = {int(n) for n in marks if json.load(open(root + "/store/" + n))["evicted"]}
+db = sqlite3.connect("file:%s/ledger.db?mode=ro" % root, uri=True)
+chunks = set()
+def add(content):
+    segment, at, stored, form = db.execute(
+        "SELECT segment, offset, stored, form FROM content WHERE id=?",
+        (content,)).fetchone()
+    if form == 16:
+        with open("%s/segments/%08d" % (root, segment), "rb") as f:
+            f.seek(at)
+            ids = f.read(stored)
+        for i in range(0, stored, 32):
+            add(ids[i:i + 32])
+    elif segment in far:
+        chunks.add((segment, at, stored))
+for content, in db.execute("SELECT DISTINCT content FROM item WHERE kind=1 OR ?",
+                           (what == "all",)):
+    add(content)
+print(sum(c[2] for c in chunks), len(chunks))
+PYTHON
+}
+
+# frugal rows|all COMMAND...: it goes well, and reads at most 1.1 of that from the
+# store, with no more requests than there are chunks
+frugal ()
+{
+    local bytes chunks read reads
+
+    read -r bytes chunks <<<"$(needed "$1")"
+    [ "$bytes" -gt 500000 ] || fail "only $bytes bytes are there" || return
+    shift
+    read=$(counted read) reads=$(counted reads)
+    run "$@"
+    expect_status 0
+    read=$(($(counted read) - read)) reads=$(($(counted reads) - reads))
+    echo "$read of $bytes bytes, $reads requests for $chunks chunks: $*"
+    [ "$read" -le $((bytes * 11 / 10)) ] && [ "$read" -ge $((bytes / 2)) ] &&
+        [ "$reads" -le "$chunks" ]
+}
+
 @test "what was let go is read from the store, by each who reads" {
     RESULT=root/jobs/j/cluster_analysis_output/analysis.db
+    OPS=2500
     service
     deliver j
     stop_service
@@ -242,24 +317,22 @@ let_go ()
     [ "$(du -s --block-size=1 root/segments | cut -f 1)" -lt $((before / 2)) ]
     run "$ROLLCALL" status root
     shows "is the limit; "
-    run "$ROLLCALL" archive --root root verify
-    expect_status 0
-    "$ROLLCALL" archive --root root get j 0 back
+    frugal all "$ROLLCALL" archive --root root verify
+    frugal all "$ROLLCALL" archive --root root verify --deep
+    frugal all "$ROLLCALL" archive --root root get j back
     for dir in back/*_ascend_pt; do
         diff -r -x rollcall.shipment -x .rollcall-job "$dir" "j/${dir##*/}"
     done
     stop_service
     rm -r root/jobs
-    run "$ROLLCALL" build --root root j
-    expect_status 0
+    frugal rows "$ROLLCALL" build --root root j
     is "rows" "$rows" "$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')"
     run "$ROLLCALL" fsck aggregator root
     expect_status 0
     shows "are only in the object store"
     fsck_store
     expect_status 0
-    run "$ROLLCALL" backup --root root bak
-    expect_status 0
+    frugal all "$ROLLCALL" backup --root root bak
     run "$ROLLCALL" restore bak again
     expect_status 0
     env -u AWS_ENDPOINT_URL "$ROLLCALL" archive --root again verify
@@ -301,7 +374,7 @@ let_go ()
     # a service goes on taking in, and says that it cannot build
     export AWS_ACCESS_KEY_ID=TESTKEY
     faults '[{"fault": "500", "method": "GET"}]'
-    service --store "$STORE" --store-after 1s --cache-size 1
+    service --store "$STORE" --store-after 1s --cache-size 1M
     deliver k --seed 7
     stop_service
     faults '[]'
@@ -331,13 +404,14 @@ let_go ()
 }
 
 @test "an object that was deleted by others is uploaded again before its copy goes" {
+    OPS=2500
     service --store "$STORE" --store-after 1s
     deliver j
     one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
     LIMIT=120 eventually one
     stop_service
     object rm "$(cat root/id)/segments/00000001"
-    service --store "$STORE" --store-after 1s --cache-size 1
+    service --store "$STORE" --store-after 1s --cache-size 1M
     went () { [ "$(store_says evicted)" -ge 1 ]; }
     LIMIT=120 eventually went || fail "$(store_says why)"
     is lost 1 "$(store_says lost)"
@@ -346,7 +420,7 @@ let_go ()
     rm -r root/store
     run "$ROLLCALL" archive --root root verify
     expect_status 1
-    service --store "$STORE" --store-after 1s --cache-size 1
+    service --store "$STORE" --store-after 1s --cache-size 1M
     again () { [ -f root/store/00000001 ] && store_is waiting 0; }
     LIMIT=120 eventually again
     run "$ROLLCALL" archive --root root verify
@@ -357,8 +431,47 @@ let_go ()
     shows "segment 1 is only in s3://bucket/pre"
 }
 
-# wrong TEXT [OPTION]...: the service says so, and takes in all the same
+# wrong TEXT [OPTION]...: a service does not begin with that, and says why
 wrong ()
+{
+    local text=$1
+
+    shift
+    run timeout "$LIMIT" "$AGGREGATOR" --root new --listen \
+        "tcp://127.0.0.1:$PORT" "$@"
+    [ "$status" != 0 ] && [ "$status" != 124 ] || fail "status $status" || return
+    shows event=start-failed "$text"
+    [[ "$output" != *testsecret* ]]
+}
+
+@test "a service does not begin with a store that is wrong" {
+    choose_port
+    wrong "there is no bucket elsewhere" --store s3://elsewhere/pre
+    faults '[{"fault": "skew", "off": 3600}]'
+    wrong "the clock of this machine is 3" --store "$STORE"
+    faults '[{"fault": "denied"}]'
+    wrong "AccessDenied" --store s3://bucket/theirs
+    faults '[{"fault": "denied", "method": "PUT"}]'
+    wrong "cannot write" --store s3://bucket/theirs
+    faults '[{"fault": "expired", "token": ""}]'
+    wrong "have to be renewed there" --store "$STORE"
+    faults '[]'
+    AWS_SECRET_ACCESS_KEY=x wrong "SignatureDoesNotMatch" --store "$STORE"
+    faults '[{"fault": "denied", "method": "DELETE"}]'
+    service --store "$STORE"
+    says service.log event=store-failed "cannot delete" AccessDenied
+    stop_service
+    command -v openssl >/dev/null || return 0
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem \
+        -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
+        2>/dev/null
+    stop_proxy
+    start_proxy --tls cert.pem key.pem
+    wrong "TLS" --store "$STORE"
+}
+
+# known TEXT [OPTION]...: one that has worked with it goes on, and says why not
+known ()
 {
     local text=$1
 
@@ -370,23 +483,23 @@ wrong ()
     stop_service
 }
 
-@test "what is wrong with the store is named, and delivery goes on" {
+@test "what is wrong with the store later is named, and delivery goes on" {
     seed=0
-    wrong "there is no bucket elsewhere" --store s3://elsewhere/pre
+    service --store "$STORE"
+    stop_service
     faults '[{"fault": "skew", "off": 3600}]'
-    wrong "the clock of this machine is 3" --store "$STORE"
+    known "the clock of this machine is 3" --store "$STORE"
     faults '[{"fault": "denied"}]'
-    wrong "AccessDenied" --store s3://bucket/theirs
-    faults '[{"fault": "expired", "token": ""}]'
-    wrong "have to be renewed there" --store "$STORE"
+    known "AccessDenied" --store "$STORE"
     faults '[]'
-    wrong "127.0.0.1 port 1" --store "$STORE" --store-proxy http://127.0.0.1:1
-    wrong "SSL" --store "$STORE" --store-endpoint "${AWS_ENDPOINT_URL/http/https}"
+    known "127.0.0.1 port 1" --store "$STORE" --store-proxy http://127.0.0.1:1
     # until the root is full
-    service --store s3://elsewhere --store-after 1s --disk-floor 100%
-    full () { [[ "$("$ROLLCALL" status root)" == *disk-floor*wait*"no bucket"* ]]; }
+    faults '[{"fault": "denied"}]'
+    service --store "$STORE" --store-after 1s --disk-floor 100%
+    full () { [[ "$("$ROLLCALL" status root)" == *disk-floor*wait*AccessDenied* ]]; }
     LIMIT=60 eventually full
     stop_service
+    faults '[]'
     # all of it is there in the end
     service --store "$STORE" --store-after 1s
     none_waits () { store_is waiting 0; }
@@ -396,4 +509,88 @@ wrong ()
     expect_status 0
     run "$ROLLCALL" archive --root root verify
     expect_status 0
+}
+
+@test "a root of a backup does not touch the objects of the one that lives" {
+    service --store "$STORE" --store-after 1s
+    deliver j
+    one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
+    LIMIT=120 eventually one
+    stop_service
+    "$ROLLCALL" backup --root root bak >/dev/null
+    "$ROLLCALL" restore bak new >/dev/null
+    choose_port
+    wrong "are those of another root with this id" --store "$STORE"
+    shows "$TEST_DIR/root since 20" --take-over
+    run "$ROLLCALL" fsck aggregator --store "$STORE" --delete-orphans new
+    expect_status 77
+    # the first one is gone for good
+    run "$ROLLCALL" fsck aggregator --store "$STORE" --take-over new
+    expect_status 0
+    mv root old
+    mv new root
+    service --store "$STORE" --store-after 1s
+    LIMIT=120 eventually one
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 holes, 0 orphans"
+}
+
+@test "a root that is gone for good is taken over from the store alone" {
+    RESULT=root/jobs/j/cluster_analysis_output/analysis.db
+    let_go
+    built () { [ -f "$RESULT" ]; }
+    LIMIT=60 eventually built
+    rows=$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')
+    # what comes now is not uploaded: it is lost with the root
+    faults '[{"fault": "denied", "method": "PUT"}]'
+    deliver k --seed 7
+    stop_service
+    faults '[]'
+    id=$(cat root/id)
+    # another root with the same prefix
+    object put "0123456789abcdef0123456789abcdef/segments/00000001" /etc/passwd
+    mv root old
+    run "$ROLLCALL" restore --store "$STORE" root
+    expect_status 2
+    shows "choose one with --root-id" "$id: " "$TEST_DIR/root since" \
+        "0123456789abcdef0123456789abcdef"
+    run "$ROLLCALL" restore --store "$STORE" --root-id 00 root
+    expect_status 66
+    run "$ROLLCALL" restore --store s3://bucket/none root
+    expect_status 66
+    [ ! -e root ]
+    object rm "0123456789abcdef0123456789abcdef/segments/00000001"
+    size=$(stat -c %s old/segments/00000001)
+    before=$(counted read)
+    run "$ROLLCALL" restore --store "$STORE" root
+    expect_status 0
+    shows "which stay in the store" "1 job, 0 known" "agents deliver it again"
+    [ $(($(counted read) - before)) -lt $((size / 3)) ] ||
+        fail "read $(($(counted read) - before)) of $size"
+    [ "$(cat root/id)" = "$id" ]
+    # the new one is whole, and the first one keeps its hands off
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    frugal all "$ROLLCALL" archive --root root get j back
+    for dir in back/*_ascend_pt; do
+        diff -r -x rollcall.shipment -x .rollcall-job "$dir" "j/${dir##*/}"
+    done
+    service --store "$STORE" --store-after 1s --cache-size 1M
+    LIMIT=60 eventually built
+    is rows "$rows" "$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')"
+    deliver k --seed 7              # the agent has it still
+    two () { [ "$(store_says stored)" -ge 2 ] && store_is waiting 0; }
+    LIMIT=120 eventually two || fail "$(store_says why)"
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 holes, 0 orphans"
+    mv root new
+    mv old root
+    service --store "$STORE" --store-after 1s
+    others () { [[ "$(store_says why)" == *"another root with this id"* ]]; }
+    LIMIT=60 eventually others
+    stop_service
 }

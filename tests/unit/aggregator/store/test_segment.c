@@ -244,9 +244,38 @@ static void test_hash (void **state)
     free (good);
 }
 
+/* What is kept is read again without a question, until it was wrong. */
+static void test_keep (void **state)
+{
+    const char *answers[] = { answer ('x', BLOCK), answer ('y', BLOCK),
+                              answer ('z', BLOCK) };
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 3);
+    segments_keep (f.of, SEGMENTS_KEEP);
+    for (uint64_t at = 2; at < 4; at++)
+        assert_int_equal (segment_read (&f.f, f.got, BLOCK, at * BLOCK), 0);
+    segments_keep (f.of, SEGMENTS_KEPT);
+    segment_close (&f.f);
+    assert_int_equal (segment_open (f.of, 7, &f.f, NULL), 0);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, 2 * BLOCK), 0);
+    assert_int_equal (f.got[0], 'x');
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, 3 * BLOCK), 0);
+    assert_int_equal (f.got[BLOCK - 1], 'y');
+    assert_int_equal (http_script_count (f.script), 2);
+    segment_forget (&f.f);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, 3 * BLOCK), 0);
+    assert_int_equal (f.got[0], 'z');
+    segments_keep (f.of, SEGMENTS_FORGET);
+    end (&f);
+    for (size_t i = 0; i < 3; i++)
+        free ((char *)answers[i]);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_keep),
         ROOT_TEST (test_here), ROOT_TEST (test_far), ROOT_TEST (test_ahead),
         ROOT_TEST (test_away), ROOT_TEST (test_hash),
         ROOT_TEST (test_hurry), ROOT_TEST (test_unreadable), ROOT_TEST (test_edges),

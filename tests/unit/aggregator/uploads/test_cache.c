@@ -1,8 +1,10 @@
 /* tests/unit/aggregator/uploads/test_cache.c - segments that are let go */
 #include "aggregator/ledger/ledger_check.h"
+#include "base/clock.h"
 #include "base/digest.h"
 #include "common/object_store/http_script.h"
 #include "store/object_mark.h"
+#include "store/segment.h"
 #include "store/store_private.h"
 #include "uploads/cache.h"
 
@@ -72,6 +74,16 @@ static void end (struct fixture *f)
     http_script_end (f->script);
 }
 
+static int64_t written_ns (struct fixture *f)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    store_segment_path (f->r->dir, 1, path);
+    assert_int_equal (stat (path, &st), 0);
+    return clock_ns (&st.st_mtim);
+}
+
 static bool is_marked (struct fixture *f)
 {
     struct object_mark m;
@@ -80,15 +92,19 @@ static bool is_marked (struct fixture *f)
     return m.evicted;
 }
 
-/* It goes if the object is still there, once; then it is read from there. */
+/* It goes if the object is still there, once; then it is read from there.  For the
+ * collection it is as old as it was.
+ */
 static void test_goes (void **state)
 {
     struct fixture f = { .r = NULL };
     const char *answers[] = { f.there };
     uint64_t had;
+    int64_t then;
 
     begin (&f, *state, answers, 1);
     had = blocks (&f);
+    then = written_ns (&f);
     f.c.most = 0;               // without a limit nothing goes
     assert_int_equal (cache_trim (&f.c, &f.now, &f.lost, NULL), 0);
     assert_true (f.now.local >= had);
@@ -97,9 +113,65 @@ static void test_goes (void **state)
     assert_int_equal (f.now.evicted, 1);
     assert_true (is_marked (&f));
     assert_true (blocks (&f) + BYTES / 2 < had);
+    assert_int_equal (written_ns (&f), then);
     assert_int_equal (cache_trim (&f.c, &f.now, &f.lost, NULL), 0);
     assert_int_equal (f.now.evicted, 1);
     assert_int_equal (http_script_count (f.script), 1);
+    end (&f);
+}
+
+/* One that a process left half-way is ended by the next; if its object is gone, it
+ * is not taken for whole.
+ */
+static void test_half_way (void **state)
+{
+    struct fixture f = { .r = NULL };
+    const char *answers[] = { NOT_THERE, NOT_THERE, f.there };
+    struct object_mark m;
+    uint64_t had;
+
+    begin (&f, *state, answers, 3);
+    had = blocks (&f);
+    assert_int_equal (object_mark_read (f.r->dir, 1, &m, NULL), 0);
+    m.evicted = true;
+    assert_int_equal (object_mark_set (f.r->dir, 1, &m, NULL), 0);
+    assert_int_equal (cache_trim (&f.c, &f.now, &f.lost, NULL), 0);
+    assert_true (is_marked (&f));
+    assert_int_equal (blocks (&f), had);
+    assert_int_equal (cache_trim (&f.c, &f.now, &f.lost, NULL), 0);
+    assert_true (blocks (&f) + BYTES / 2 < had);
+    assert_int_equal (cache_trim (&f.c, &f.now, &f.lost, NULL), 0);
+    assert_int_equal (http_script_count (f.script), 3);
+    end (&f);
+}
+
+/* The checksum of rows that are only there is computed when the store is back. */
+static void test_sum_later (void **state)
+{
+    struct fixture f = { .r = NULL };
+    const char *answers[] = { f.there, NULL };
+    struct root *r = *state;
+    struct ledger_item item = { .who = "key", .kind = ITEM_ROWS };
+    struct ledger_place place;
+    char text[BYTES + 1];
+
+    begin (&f, r, answers, 2);
+    assert_int_equal (cache_trim (&f.c, &f.now, &f.lost, NULL), 0);
+    memset (text, 'x', BYTES);
+    assert_int_equal (digest_of (text, BYTES, &item.content), 0);
+    assert_int_equal (ledger_find_content (r->l, &item.content, &place, NULL), 1);
+    segments_ask (r->s->segments, SEGMENTS_HURRY);
+    assert_int_equal (store_sum_rows (r->s, r->l, &item, &place), 0);
+    assert_true (r->s->unsummed);
+    assert_int_equal (store_sum_later (r->s, r->l, NULL), 0);
+    assert_true (r->s->unsummed);       // it was away just now
+    segments_ask (r->s->segments, SEGMENTS_PATIENT);
+    r->s->sum_ns = INT64_MAX;           // it took its share
+    assert_int_equal (store_sum_later (r->s, r->l, NULL), 0);
+    assert_true (r->s->unsummed);
+    r->s->sum_ns = 0;
+    assert_int_equal (store_sum_later (r->s, r->l, NULL), 0);
+    assert_false (r->s->unsummed);
     end (&f);
 }
 
@@ -180,7 +252,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_goes), ROOT_TEST (test_lost), ROOT_TEST (test_stays),
-        ROOT_TEST (test_adopt),
+        ROOT_TEST (test_adopt), ROOT_TEST (test_half_way),
+        ROOT_TEST (test_sum_later),
     };
 
     return object_store_is_built ()

@@ -5,6 +5,8 @@
 #include "base/digest.h"
 #include "common/object_store/http_script.h"
 #include "store/object_mark.h"
+#include "store/object_owner.h"
+#include "store/root.h"
 #include "store/store_private.h"
 #include "uploads/uploads.h"
 
@@ -22,6 +24,8 @@ struct fixture {
     struct uploads *u;
     struct uploads_state now;
     char there[256];            // the answer to HEAD, when it is there
+    char owner[2 * OWNER_BYTES];        // that this root is the owner
+    const char *why;            // of begin; NULL: nothing is wrong
 };
 
 /* A sealed segment with some content: its size. */
@@ -58,14 +62,19 @@ static void begin_cache (struct fixture *f, struct root *r, uint64_t size,
 {
     struct object_options opt = { .url = "s3://bucket/pre", .tries = 1,
                                   .proxy = "" };
+    char token[ROOT_ID_SIZE], text[64];
     struct err err;
 
+    assert_int_equal (root_make_token (r->dir, token, NULL), 0);
+    PRINT (text, "{\"owner\":\"%s\"}", token);
+    http_script_padded (f->owner, sizeof (f->owner), text, OWNER_BYTES);
     (void)setenv ("AWS_ACCESS_KEY_ID", "ID", 1);
     (void)setenv ("AWS_SECRET_ACCESS_KEY", "secret", 1);
     (void)setenv ("AWS_EC2_METADATA_DISABLED", "true", 1);
     f->script = http_script_start (answers, n);
     opt.endpoint = http_script_endpoint (f->script);
-    assert_int_equal (uploads_start (r->dir, &opt, size, &f->u, &err), 0);
+    assert_int_equal (uploads_start (r->dir, &opt, size,
+                                     f->why ? f->why : "", &f->u, &err), 0);
 }
 
 static void begin (struct fixture *f, struct root *r,
@@ -122,13 +131,13 @@ static void test_upload (void **state)
     struct root *r = *state;
     struct object_mark m;
     struct fixture f = { .u = NULL };
-    const char *answers[] = { DENIED, DENIED, NOT_THERE, NO_KEY, FINE,
+    const char *answers[] = { DENIED, DENIED, NOT_THERE, NO_KEY, f.owner, FINE,
                               f.there };
     uint64_t size = sealed (r, "first");
 
     (void)enter (r, true_item ("b", "second"), "second");
     as_there (&f, r, size);
-    begin (&f, r, answers, 6);
+    begin (&f, r, answers, 7);
     assert_int_equal (uploads_offer (f.u, r->s), 0);
     until (&f, has_failed);
     assert_int_equal (f.now.error, EACCES);
@@ -141,8 +150,9 @@ static void test_upload (void **state)
     assert_int_equal (f.now.stored_bytes, size);
     assert_int_equal (f.now.since_ns, 0);
     assert_string_equal (f.now.why, "");
-    assert_int_equal (http_script_count (f.script), 6);
-    assert_non_null (strstr (http_script_request (f.script, 4),
+    assert_int_equal (http_script_count (f.script), 7);
+    assert_non_null (strstr (http_script_request (f.script, 4), "/owner HTTP"));
+    assert_non_null (strstr (http_script_request (f.script, 5),
                              "/segments/00000001 HTTP"));
     assert_int_equal (object_mark_read (r->dir, 1, &m, NULL), 0);
     assert_int_equal (m.state, OBJECT_WHOLE);
@@ -183,22 +193,22 @@ static void test_conflict (void **state)
 /* What the collection removed goes there, too, and only that. */
 static void test_delete (void **state)
 {
-    static const char *const answers[] = { FINE, FINE };
     struct object_mark m = { .state = OBJECT_BEGUN, .url = "s3://bucket/pre",
                              .size = 3, .upload = "id" };
     struct fixture f = { .u = NULL };
+    const char *answers[] = { f.owner, FINE, FINE };
     struct root *r = *state;
 
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 9, &m, NULL), 0);
     assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
-    begin (&f, r, answers, 2);
+    begin (&f, r, answers, 3);
     until (&f, is_deleted);
-    assert_non_null (strstr (http_script_request (f.script, 0), "DELETE "));
-    assert_non_null (strstr (http_script_request (f.script, 0),
-                             "/segments/00000008?uploadId=id HTTP"));
+    assert_non_null (strstr (http_script_request (f.script, 1), "DELETE "));
     assert_non_null (strstr (http_script_request (f.script, 1),
+                             "/segments/00000008?uploadId=id HTTP"));
+    assert_non_null (strstr (http_script_request (f.script, 2),
                              "/segments/00000008 HTTP"));
     assert_int_equal (object_mark_read (r->dir, 8, &m, NULL), 0);
     assert_int_equal (m.state, OBJECT_UNMARKED);
@@ -211,7 +221,8 @@ static void test_delete (void **state)
 static void test_no_delete (void **state)
 {
     struct fixture f = { .u = NULL };
-    const char *answers[] = { DENIED, DENIED, NOT_THERE, NO_KEY, FINE, f.there };
+    const char *answers[] = { f.owner, DENIED, f.owner, DENIED, NOT_THERE, NO_KEY,
+                              f.owner, FINE, f.there };
     struct object_mark m = { .state = OBJECT_BEGUN, .url = "s3://bucket/pre" };
     struct root *r = *state;
     int64_t *gone = NULL;
@@ -221,7 +232,7 @@ static void test_no_delete (void **state)
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
     assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
-    begin (&f, r, answers, 6);
+    begin (&f, r, answers, 9);
     until (&f, has_failed);
     assert_int_equal (uploads_offer (f.u, r->s), 0);
     until (&f, is_stored);
@@ -243,7 +254,7 @@ static void test_no_delete_cache (void **state)
 {
     struct object_mark m = { .state = OBJECT_BEGUN, .url = "s3://bucket/pre" };
     struct fixture f = { .u = NULL };
-    const char *answers[] = { DENIED, f.there };
+    const char *answers[] = { f.owner, DENIED, f.there };
     char bytes[40001], *etag;
     struct root *r = *state;
 
@@ -258,9 +269,9 @@ static void test_no_delete_cache (void **state)
     PRINT (m.etag, "%.32s", etag);
     m.state = OBJECT_WHOLE;
     assert_int_equal (object_mark_set (r->dir, 1, &m, NULL), 0);
-    begin_cache (&f, r, 1, answers, 2);
+    begin_cache (&f, r, 1, answers, 3);
     until (&f, is_evicted);
-    assert_non_null (strstr (http_script_request (f.script, 0), "DELETE "));
+    assert_non_null (strstr (http_script_request (f.script, 1), "DELETE "));
     end (&f);
 }
 
@@ -274,23 +285,69 @@ static bool is_deleted_twice (const struct fixture *f)
 
 static void test_delete_theirs (void **state)
 {
-    static const char *const answers[] = {
-        "HTTP/1.1 200 x\r\nContent-Length: 3\r\nETag: \"other\"\r\n"
-        "Connection: close\r\n\r\n",
-    };
     struct object_mark m = { .state = OBJECT_WHOLE, .url = "s3://bucket/pre",
                              .size = 3, .etag = "mine" };
     struct fixture f = { .u = NULL };
+    const char *answers[] = {
+        f.owner, "HTTP/1.1 200 x\r\nContent-Length: 3\r\nETag: \"other\"\r\n"
+        "Connection: close\r\n\r\n",
+    };
     struct root *r = *state;
 
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
     assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
     assert_int_equal (object_mark_condemn (r->dir, 9, NULL), 0);
-    begin (&f, r, answers, 1);
+    begin (&f, r, answers, 2);
     until (&f, is_deleted_twice);
-    assert_int_equal (http_script_count (f.script), 1);
-    assert_non_null (strstr (http_script_request (f.script, 0), "HEAD "));
+    assert_int_equal (http_script_count (f.script), 2);
+    assert_non_null (strstr (http_script_request (f.script, 1), "HEAD "));
+    end (&f);
+}
+
+/* Who is not the owner any more writes and deletes nothing. */
+static void test_not_owner (void **state)
+{
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { f.owner, NOT_THERE, NO_KEY, f.owner };
+    struct root *r = *state;
+
+    (void)sealed (r, "first");
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 9, NULL), 0);
+    begin (&f, r, answers, 4);
+    http_script_padded (f.owner, sizeof (f.owner), "{\"owner\":\"other\","
+                        "\"host\":\"there\"}", OWNER_BYTES);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, has_failed);
+    assert_int_equal (f.now.error, ENOTUNIQ);
+    assert_non_null (strstr (f.now.why, "another root with this id, there:"));
+    assert_int_equal (f.now.stored, 0);
+    assert_int_equal (f.now.deleted, 0);
+    end (&f);
+}
+
+/* A store that was away at the start is asked for all before it is used. */
+static bool is_fine (const struct fixture *f)
+{
+    return f->now.error == 0 && !*f->now.why;
+}
+
+static void test_probe (void **state)
+{
+    struct fixture f = { .why = "it was away" };
+    const char *answers[] = {
+        DENIED, f.owner, FINE, "HTTP/1.1 200 OK\r\nContent-Length: 39\r\n\r\n"
+        "<R><IsTruncated>false</IsTruncated></R>", FINE,
+    };
+    struct root *r = *state;
+
+    begin (&f, r, answers, 5);
+    uploads_state (f.u, &f.now);
+    assert_string_not_equal (f.now.why, "");
+    until (&f, has_failed);
+    until (&f, is_fine);
+    assert_int_equal (http_script_count (f.script), 5);
     end (&f);
 }
 
@@ -344,6 +401,7 @@ int main (void)
         ROOT_TEST (test_upload), ROOT_TEST (test_conflict),
         ROOT_TEST (test_delete), ROOT_TEST (test_no_delete),
         ROOT_TEST (test_no_delete_cache), ROOT_TEST (test_delete_theirs),
+        ROOT_TEST (test_not_owner), ROOT_TEST (test_probe),
         ROOT_TEST (test_sealed), ROOT_TEST (test_age),
     };
 

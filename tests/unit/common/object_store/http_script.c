@@ -139,6 +139,12 @@ const char *http_script_request (const struct http_script *s, size_t i)
     return i < atomic_load (&s->count) ? s->requests[i] : NULL;
 }
 
+void http_script_padded (char *out, size_t room, const char *body, int size)
+{
+    (void)snprintf (out, room, "HTTP/1.1 206 x\r\nContent-Length: %d\r\n\r\n"
+                    "%-*s", size, size, body);
+}
+
 size_t http_script_count (struct http_script *s)
 {
     return atomic_load (&s->count);

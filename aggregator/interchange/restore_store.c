@@ -1,0 +1,342 @@
+/* aggregator/interchange/restore_store.c - make a root of what an object store has
+ */
+#include "interchange/restore.h"
+
+#include "base/cmp.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "fsck/check_root.h"
+#include "ledger/ledger.h"
+#include "store/fileio.h"
+#include "store/object_mark.h"
+#include "store/record.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define SEGMENTS "/segments/"
+#define WINDOW_MAX ((size_t)1 << 20)    // bytes of one question
+#define NEAR 65536              // bytes: fewer are not worth another question
+
+/* ---- which roots ---- */
+
+struct listing {
+    struct stored_root *list;
+    size_t n;
+    struct err *err;
+};
+
+/* The root and the segment of a key; false: it is of none. */
+static bool parse_key (const char *key, char id[ROOT_ID_SIZE], int64_t *segment)
+{
+    size_t n = strspn (key, "0123456789abcdef");
+
+    if (n != ROOT_ID_SIZE - 1 ||
+        strncmp (key + n, SEGMENTS, sizeof (SEGMENTS) - 1) != 0)
+        return false;
+    (void)snprintf (id, ROOT_ID_SIZE, "%s", key);
+    return units_int (key + n + sizeof (SEGMENTS) - 1, 1, LEDGER_SEGMENT_MAX,
+                      segment) == 0;
+}
+
+/* Keys come in order. */
+static int on_key (void *arg, const struct object_facts *o)
+{
+    struct stored_root one = { .id = "" }, *r;
+    struct listing *l = arg;
+    int64_t segment;
+
+    if (!parse_key (o->key, one.id, &segment))
+        return 0;
+    if ((l->n == 0 || strcmp (l->list[l->n - 1].id, one.id) != 0) &&
+        vec_push (&l->list, &l->n, &one, sizeof (one)) < 0)
+        return err_set (l->err, ENOMEM, "no memory to list a store");
+    r = &l->list[l->n - 1];
+    r->segments++;
+    r->bytes += o->size;
+    if (segment > r->last)
+        r->last = segment;
+    return 0;
+}
+
+int restore_list (struct object_store *s, struct stored_root **list, size_t *n,
+                  struct err *err)
+{
+    struct listing l = { .err = err };
+    int rc = object_list (s, "", on_key, &l, err);
+
+    for (size_t i = 0; i < l.n && rc == 0; i++) {
+        rc = object_owner_read (s, l.list[i].id, &l.list[i].owner, err);
+        if (rc == -ENOENT || rc == -EBADMSG)
+            rc = 0;
+    }
+    *list = l.list;
+    *n = l.n;
+    return rc;
+}
+
+/* ---- one segment ---- */
+
+struct taking {
+    const struct object_options *opt;
+    struct object_store *store;
+    const char *id, *part;
+    struct ledger *ledger;      // of the part
+    uint64_t block;             // bytes: holes begin and end with one
+    struct restore_sums *sums;
+    struct object_facts *list;  // the segments
+    size_t n;
+    void (*say) (void *arg, const char *sentence);
+    void *arg;
+    struct err *err;
+};
+
+/* What of an object is here: the bytes of the last questions. */
+struct window {
+    struct taking *t;
+    const struct object_facts *object;
+    int fd;
+    uint8_t *bytes;
+    uint64_t at, end;           // the last one, which is in 'bytes'
+    size_t size;                // of the next one
+};
+
+static int fetch (struct window *w, uint64_t at)
+{
+    uint64_t left = w->object->size - at;
+    size_t n = left < w->size ? (size_t)left : w->size;
+    int rc = object_get (w->t->store, w->object->key, at, w->bytes, n,
+                         w->t->err);
+
+    if (rc < 0)
+        return rc;
+    w->at = at;
+    w->end = at + n;
+    w->t->sums->read += n;
+    rc = fileio_pwrite_all (w->fd, w->bytes, n, (off_t)at);
+    return rc < 0 ? err_sys (w->t->err, -rc, "cannot write a segment") : 0;
+}
+
+/* Have all bytes of a record's head in memory.  What lies between it and what is
+ * here already comes along if it is little.
+ */
+static int reach (struct window *w, uint64_t at)
+{
+    uint64_t from = at / w->t->block * w->t->block;
+    size_t least = 4 * (size_t)w->t->block;
+
+    if (at >= w->at && (at + RECORD_MAX <= w->end ||
+                        w->end == w->object->size))
+        return 0;
+    if (w->end > 0 && from < w->end + NEAR) {
+        w->size = 2 * w->size < WINDOW_MAX ? 2 * w->size : WINDOW_MAX;
+        from = from < w->end ? from : w->end;
+    } else {
+        w->size = least;
+    }
+    while (at + RECORD_MAX > from + w->size && w->size < WINDOW_MAX)
+        w->size *= 2;
+    return fetch (w, from);
+}
+
+/* Have the bytes up to there in the file. */
+static int fetch_up_to (struct window *w, uint64_t end)
+{
+    int rc = 0;
+
+    while (rc == 0 && w->end < end) {
+        w->size = WINDOW_MAX;
+        rc = fetch (w, w->end);
+    }
+    return rc;
+}
+
+/* All but the blocks that lie within a chunk.  Behind what is no record all of it
+ * is read.
+ */
+static int take_heads (struct window *w, struct record *r)
+{
+    uint64_t at = 0, size = w->object->size;
+    int rc = 0;
+
+    while (rc == 0 && at < size) {
+        if ((rc = reach (w, at)) < 0)
+            break;
+        if (record_decode (r, w->bytes + (at - w->at), (size_t)(w->end - at),
+                           NULL) < 0)
+            return fetch_up_to (w, size);
+        at += r->size + record_inside (r);
+        if (r->kind != RECORD_CHUNK)
+            rc = fetch_up_to (w, at < size ? at : size);
+    }
+    return rc;
+}
+
+static int take_bytes (struct taking *t, const struct object_facts *o, int fd)
+{
+    struct window w = { .t = t, .object = o, .fd = fd };
+    struct record *r = malloc (sizeof (*r));
+    int rc;
+
+    w.bytes = malloc (WINDOW_MAX + 4 * t->block);
+    rc = r && w.bytes ? take_heads (&w, r)
+                      : err_set (t->err, ENOMEM, "no memory to restore");
+    if (rc == 0 && (ftruncate (fd, (off_t)o->size) < 0 || fsync (fd) < 0))
+        rc = err_sys (t->err, errno, "cannot write a segment");
+    free (w.bytes);
+    free (r);
+    return rc;
+}
+
+static int take_segment (struct taking *t, const struct object_facts *o)
+{
+    struct object_mark m = { .state = OBJECT_WHOLE, .size = o->size,
+                             .evicted = true, .freed = true };
+    char path[PATH_MAX], id[ROOT_ID_SIZE];
+    int64_t segment;
+    int fd, rc;
+
+    (void)parse_key (o->key, id, &segment);
+    store_segment_path (t->part, segment, path);
+    fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILEIO_FILE_MODE);
+    if (fd < 0)
+        return err_sys (t->err, errno, "cannot create %s", path);
+    rc = take_bytes (t, o, fd);
+    (void)close (fd);
+    PRINT (m.url, "%s", object_store_url (t->store));
+    PRINT (m.etag, "%s", o->etag);
+    if (rc == 0)
+        rc = object_mark_set (t->part, segment, &m, t->err);
+    t->sums->segments++;
+    t->sums->bytes += o->size;
+    return rc;
+}
+
+/* ---- all of them ---- */
+
+static int on_segment (void *arg, const struct object_facts *o)
+{
+    struct taking *t = arg;
+    char id[ROOT_ID_SIZE];
+    int64_t segment;
+
+    if (!parse_key (o->key, id, &segment))
+        return 0;
+    return vec_push (&t->list, &t->n, o, sizeof (*o)) < 0
+               ? err_set (t->err, ENOMEM, "no memory to list a store") : 0;
+}
+
+/* What is written to next is none of those that are there. */
+static int begin_next (struct taking *t)
+{
+    char path[PATH_MAX], id[ROOT_ID_SIZE];
+    int64_t last = 0, segment;
+
+    for (size_t i = 0; i < t->n; i++) {
+        if (parse_key (t->list[i].key, id, &segment) && segment > last)
+            last = segment;
+    }
+    store_segment_path (t->part, last + 1, path);
+    return fileio_replace (path, "", 0, FILEIO_FILE_MODE, t->err);
+}
+
+/* Say which jobs are known to lack ranks: what else was on its way, nobody here
+ * knows.
+ */
+static int note_job (void *arg, const struct ledger_job *job)
+{
+    struct ledger_summary s;
+    struct taking *t = arg;
+    char text[512];
+    int rc = ledger_summary (t->ledger, job->id, &s, t->err);
+
+    if (rc < 0)
+        return rc;
+    t->sums->jobs++;
+    if (s.last_ns > t->sums->newest_ns)
+        t->sums->newest_ns = s.last_ns;
+    if (s.world_size <= s.ranks && s.lost == 0)
+        return 0;
+    PRINT (text, "job %.200s has %lld of %lld ranks, and %lld files of which the "
+           "content is not in the store", job->id, (long long)s.ranks,
+           (long long)s.world_size, (long long)s.lost);
+    t->sums->lacking++;
+    t->say (t->arg, text);
+    return 0;
+}
+
+static int look_at_jobs (struct taking *t)
+{
+    char path[PATH_MAX];
+    int rc;
+
+    if (!fileio_join (path, sizeof (path), t->part, "ledger.db"))
+        return err_set (t->err, ENAMETOOLONG, "path is too long: %s", t->part);
+    if ((rc = ledger_open_read (path, &t->ledger, t->err)) == 0)
+        rc = ledger_each_job (t->ledger, ITEM_RAW, note_job, t, t->err);
+    ledger_close (t->ledger);
+    return rc;
+}
+
+/* The ledger, from the records; then what is there is looked at once more. */
+static int rebuild (struct taking *t)
+{
+    struct check_report made = { .say = NULL };
+    struct check_report checked = { .say = t->say, .arg = t->arg };
+    int rc = store_check (t->part, true, &made, t->err);
+
+    if (rc == 0)
+        rc = store_check (t->part, false, &checked, t->err);
+    t->sums->damaged = checked.damaged;
+    return rc < 0 ? rc : look_at_jobs (t);
+}
+
+static int fill_from_store (void *arg, const char *part, struct err *err)
+{
+    struct taking *t = arg;
+    char prefix[ROOT_ID_SIZE + sizeof (SEGMENTS)];
+    struct statvfs fs;
+    int rc;
+
+    t->part = part;
+    t->err = err;
+    t->block = statvfs (part, &fs) == 0 && fs.f_bsize > 4096 ? fs.f_bsize
+                                                             : 4096;
+    PRINT (prefix, "%.32s" SEGMENTS, t->id);
+    rc = object_list (t->store, prefix, on_segment, t, err);
+    if (rc == 0 && t->n == 0)
+        rc = err_set (err, ENOENT, "%s/%.32s has no segments",
+                      object_store_url (t->store), t->id);
+    if (rc == 0 && (rc = object_mark_begin (part, err)) == 0)
+        rc = object_place_write (part, t->opt, t->store, err);
+    for (size_t i = 0; i < t->n && rc == 0; i++)
+        rc = take_segment (t, &t->list[i]);
+    if (rc == 0 && (rc = begin_next (t)) == 0 &&
+        (rc = root_write_id (part, t->id, err)) == 0)
+        rc = rebuild (t);
+    return rc;
+}
+
+int restore_from_store (const struct object_options *opt, const char *id,
+                        const char *root,
+                        void (*say) (void *arg, const char *sentence),
+                        void *arg, struct restore_sums *ret, struct err *err)
+{
+    struct taking t = { .opt = opt, .id = id, .sums = ret, .say = say, .arg = arg };
+    int rc;
+
+    *ret = (struct restore_sums){ .segments = 0 };
+    if ((rc = object_store_open (opt, &t.store, err)) == 0)
+        rc = restore_root (root, fill_from_store, &t, err);
+    if (rc == 0)
+        rc = object_owner_become (t.store, root, id, err);
+    object_store_close (t.store);
+    free (t.list);
+    return rc;
+}
