@@ -174,6 +174,10 @@ static void test_many (void **state)
     assert_int_equal (keyring_revoke ("keys", "n7", NULL), 0);
     assert_int_equal (allowed (key[7], ""), -EKEYREVOKED);
     assert_int_equal (allowed (key[8], "n8"), 0);
+    // one that is revoked, and enrolled once more by hand
+    assert_int_equal (key_read ("keys/revoked/n7.pub", &k, NULL), 0);
+    assert_int_equal (key_write ("keys/enrolled/again.pub", &k, NULL), 0);
+    assert_int_equal (allowed (k.public_key, ""), -EKEYREVOKED);
 }
 
 static void test_rotate (void **state)
