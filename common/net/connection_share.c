@@ -5,7 +5,7 @@
  * eighth of the room that the others do not use: there is always room for
  * another key.  Messages on a connection beyond that are ignored, and ignored
  * connections are ended when room is needed (descriptor_reserve.c) or after
- * some time.
+ * some time, as are those whose peer says nothing.
  */
 #include "net/net_private.h"
 
@@ -21,7 +21,7 @@
                                 // an agent needs one
 #define TURN_NS (30 * NS_PER_S)
 #define SILENT_TURNS 4          // a handshake may take 60 s, then an agent
-                                // sends something at once
+                                // sends something every two seconds
 
 static struct net_connection *connection_of (struct net *n, zmq_msg_t *frame)
 {
@@ -51,10 +51,12 @@ bool connection_share_admits (struct net *n, const char *who, zmq_msg_t *frame)
 {
     struct net_connection *c = connection_of (n, frame);
 
-    if (!n->shared || !*who || !c || c->who[0])
+    if (!c)
         return true;
-    if (is_fair (n, who)) {
+    if (n->shared && *who && !c->who[0] && is_fair (n, who))
         PRINT (c->who, "%s", who);
+    if (!n->shared || !*who || c->who[0]) {
+        c->turns = 0;
         return true;
     }
     c->heard = false;
@@ -79,8 +81,7 @@ unsigned connection_share_turn (struct net *n)
     for (size_t fd = 0; fd < n->nconnections; fd++) {
         struct net_connection *c = &n->connections[fd];
 
-        if (c->since_ns > 0 && !c->heard && !c->ended &&
-            ++c->turns >= SILENT_TURNS) {
+        if (c->since_ns > 0 && !c->ended && ++c->turns >= SILENT_TURNS) {
             net_end_connection (n, fd);
             ended++;
         }

@@ -8,6 +8,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +36,18 @@ static const struct {
 
 #define PLACES (sizeof (places) / sizeof (places[0]))
 
+enum keyring_order { BY_KEY, BY_NAME, ORDERS };
+
+static const size_t order_member[ORDERS] = {
+    [BY_KEY] = offsetof (struct keyring_entry, file.public_key),
+    [BY_NAME] = offsetof (struct keyring_entry, file.name),
+};
+
 struct keyring {
     char dir[PATH_MAX];
     struct keyring_entry *entries;      // all but KEY_OWN
     size_t count;
+    const struct keyring_entry **sorted[ORDERS];
     int64_t changed_ns[PLACES];         // dates of the directories, 0: none
     int64_t read_ns;                    // when they were read, 0: never
     int rc;                             // result of the last reading
@@ -217,11 +227,74 @@ struct keyring *keyring_open (const char *dir)
     return k;
 }
 
+static void forget_entries (struct keyring *k)
+{
+    for (int i = 0; i < ORDERS; i++) {
+        free (k->sorted[i]);
+        k->sorted[i] = NULL;
+    }
+    free (k->entries);
+    k->entries = NULL;
+    k->count = 0;
+}
+
 void keyring_close (struct keyring *k)
 {
     if (k)
-        free (k->entries);
+        forget_entries (k);
     free (k);
+}
+
+static const char *member_of (const struct keyring_entry *e, size_t member)
+{
+    return (const char *)e + member;
+}
+
+static int compare_members (const void *a, const void *b, void *member)
+{
+    const struct keyring_entry *const *x = a, *const *y = b;
+    size_t at = *(const size_t *)member;
+
+    return strcmp (member_of (*x, at), member_of (*y, at));
+}
+
+/* Every message of every agent is looked up. */
+static int sort_entries (struct keyring *k)
+{
+    for (int order = 0; order < ORDERS && k->count > 0; order++) {
+        size_t member = order_member[order];
+
+        if (!(k->sorted[order] = calloc (k->count, sizeof (*k->sorted[0]))))
+            return err_set (&k->err, ENOMEM, "no memory for keys");
+        for (size_t i = 0; i < k->count; i++)
+            k->sorted[order][i] = &k->entries[i];
+        qsort_r (k->sorted[order], k->count, sizeof (*k->sorted[0]),
+                 compare_members, &member);
+    }
+    return 0;
+}
+
+/* The next entry with this key, or name: at *at, which is SIZE_MAX at first. */
+static const struct keyring_entry *next_entry (const struct keyring *k,
+                                               enum keyring_order order,
+                                               const char *text, size_t *at)
+{
+    size_t member = order_member[order], end = k->count;
+
+    if (*at == SIZE_MAX) {
+        for (*at = 0; *at < end;) {
+            size_t middle = *at + (end - *at) / 2;
+
+            if (strcmp (member_of (k->sorted[order][middle], member), text) < 0)
+                *at = middle + 1;
+            else
+                end = middle;
+        }
+    } else
+        ++*at;
+    return *at < k->count &&
+                   strcmp (member_of (k->sorted[order][*at], member), text) == 0
+               ? k->sorted[order][*at] : NULL;
 }
 
 /* Read the directories again if they have changed. */
@@ -247,11 +320,11 @@ static void refresh (struct keyring *k)
     }
     if (fresh)
         return;
-    free (k->entries);
-    k->entries = NULL;
-    k->count = 0;
+    forget_entries (k);
     k->read_ns = now;
     k->rc = read_places (k->dir, true, &k->entries, &k->count, &k->err);
+    if (k->rc == 0)
+        k->rc = sort_entries (k);
     if (k->rc < 0)
         k->read_ns = 0;         // read again next time
 }
@@ -283,19 +356,16 @@ int keyring_allow (void *keyring, const char *public_key,
                    char who[NET_WHO_MAX], struct err *why)
 {
     struct keyring *k = keyring;
-    const struct keyring_entry *found = NULL;
+    const struct keyring_entry *found = NULL, *e;
 
     refresh (k);
     if (k->rc < 0)
         return err_set (why, -k->rc, "keys cannot be checked: %s",
                         k->err.text);
-    for (size_t i = 0; i < k->count; i++) {
-        const struct keyring_entry *e = &k->entries[i];
-
+    for (size_t at = SIZE_MAX; (e = next_entry (k, BY_KEY, public_key, &at));) {
         // revoking takes precedence, which is the order of states
-        if (strcmp (e->file.public_key, public_key) == 0 &&
-            (!found || e->state == KEY_REVOKED ||
-             (e->state == KEY_ENROLLED && found->state == KEY_ROTATED)))
+        if (!found || e->state == KEY_REVOKED ||
+            (e->state == KEY_ENROLLED && found->state == KEY_ROTATED))
             found = e;
     }
     if (!found || found->state == KEY_REVOKED ||
@@ -322,17 +392,14 @@ static bool has_host (const char *hosts, const char *host)
 int keyring_speaks (struct keyring *k, const char *who, const char *host,
                     struct err *why)
 {
-    const struct keyring_entry *found = NULL;
+    const struct keyring_entry *found = NULL, *e;
 
     refresh (k);
     if (k->rc < 0)
         return err_set (why, EACCES, "keys cannot be checked: %s",
                         k->err.text);
-    for (size_t i = 0; i < k->count; i++) {
-        const struct keyring_entry *e = &k->entries[i];
-
-        if (strcmp (e->file.name, who) == 0 && e->state != KEY_REVOKED &&
-            (!found || e->state == KEY_ENROLLED))
+    for (size_t at = SIZE_MAX; (e = next_entry (k, BY_NAME, who, &at));) {
+        if (e->state != KEY_REVOKED && (!found || e->state == KEY_ENROLLED))
             found = e;
     }
     if (!found || !found->file.hosts[0])

@@ -1,6 +1,7 @@
 /* common/net/net.c - messages over ZeroMQ */
 #include "net/net_private.h"
 
+#include "base/clock.h"
 #include "base/counter.h"
 
 #include <errno.h>
@@ -17,8 +18,6 @@
 // do not read; what finds no room is sent again
 #define ROUTER_SNDHWM 1024      // about 200 bytes each
 #define BACKLOG 1024            // agents that connect at the same time
-#define HEARTBEAT_MS 10000
-#define TIMEOUT_MS 60000        // long enough for a starved node
 #define RECONNECT_MS 100
 #define RECONNECT_MAX_MS 10000
 #define TURN_MESSAGES 64        // at most, in one turn of the loop
@@ -55,6 +54,11 @@ void net_watch (struct net *n, net_problem_fn *fn, void *arg)
 
 /* ---- life ---- */
 
+/* No heartbeats of ZeroMQ's: libzmq 4.3.4 ends the process by an assertion if one
+ * is due, or is among what a peer has sent last, when that peer is gone and more
+ * than RCVHWM messages of it wait.  Silent connections are ended by
+ * connection_share.c and net_watch_silence instead.
+ */
 static int set_options (struct net *n)
 {
     const struct {
@@ -65,8 +69,6 @@ static int set_options (struct net *n)
         { ZMQ_RCVHWM, n->router ? NET_WAITING : NET_ANSWERS_WAITING },
         { ZMQ_BACKLOG, BACKLOG },
         { ZMQ_IPV6, 1 },
-        { ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS },
-        { ZMQ_HEARTBEAT_TIMEOUT, TIMEOUT_MS },
         { ZMQ_HANDSHAKE_IVL, NET_HANDSHAKE_MS },
         { ZMQ_RECONNECT_IVL, RECONNECT_MS },
         { ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS },
@@ -389,6 +391,7 @@ static void deliver (struct net *n, zmq_msg_t *frames, int count)
         m.data_size = zmq_msg_size (&frames[at + 1]);
     }
     monitor_heard (n, &frames[at]);
+    n->heard_ns = clock_mono_ns ();
     if (is_admitted (n, &peer, &frames[at], rc == 0 ? &m : NULL) &&
         has_share (n, &peer, &frames[at], rc == 0 ? &m : NULL))
         n->fn (n->arg, n->router ? &peer : NULL, rc == 0 ? &m : NULL, rc,
@@ -488,6 +491,8 @@ int net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg)
     n->loop = l;
     if (n->router)
         connection_share_open (n);
+    else
+        net_watch_silence (n);
     if ((rc = attach_door (l, &n->main, main_pending, receive_some)) < 0 ||
         (rc = attach_door (l, &n->monitor, pending, take_event)) < 0)
         return rc;

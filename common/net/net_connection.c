@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #define RETRY_MAX_NS (60 * NS_PER_S)
+#define SILENT_NS (60 * NS_PER_S)       // long enough for a starved node
 
 void net_tell (struct net *n, enum net_problem what, const char *fmt, ...)
 {
@@ -114,7 +115,27 @@ void net_retry_later (struct net *n)
                                                  : 2 * n->retry_ns;
 }
 
+/* The other side may be gone, or what is between, without a word. */
+static void look_for_words (void *arg)
+{
+    struct net *n = arg;
+    int64_t now = clock_mono_ns ();
+
+    if (now - n->heard_ns >= SILENT_NS) {
+        n->heard_ns = now;
+        connect_again (n);
+    }
+    (void)loop_add_timer (n->loop, spread (SILENT_NS / 6), look_for_words, n);
+}
+
+void net_watch_silence (struct net *n)
+{
+    n->heard_ns = clock_mono_ns ();
+    (void)loop_add_timer (n->loop, spread (SILENT_NS / 6), look_for_words, n);
+}
+
 void net_stop_connecting (struct net *n)
 {
     loop_del_timer (n->loop, connect_again, n);
+    loop_del_timer (n->loop, look_for_words, n);
 }

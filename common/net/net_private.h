@@ -74,6 +74,8 @@ struct net {
     int64_t trying_ns;                  // since when it tries; 0: it does not
     bool switched;                      // another server key was tried since
                                         // the last success, or wait
+    int64_t heard_ns;                   // when a message came, or we connected
+                                        // again since none did
     int64_t retry_ns;                   // how long to wait after the next
                                         // refusal or end in the handshake
     // monitor.c
@@ -116,6 +118,9 @@ void net_end_connection (struct net *n, size_t fd);
 bool net_connect_after (struct net *n, int64_t ns);
 void net_retry_later (struct net *n);
 void net_stop_connecting (struct net *n);
+
+/* Connecting: connect again whenever nothing was heard for a minute. */
+void net_watch_silence (struct net *n);
 
 /* ---- zap.c ---- */
 
@@ -175,8 +180,8 @@ void partial_message_close (struct net *n);
 void connection_share_open (struct net *n);
 void connection_share_close (struct net *n);
 
-/* Called every 30 s: end connections that were ignored for four turns.  Returns
- * how many.
+/* Called every 30 s: end connections that were silent, or ignored, for four
+ * turns.  Returns how many.
  */
 unsigned connection_share_turn (struct net *n);
 

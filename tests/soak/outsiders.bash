@@ -123,7 +123,7 @@ replayed ()
 }
 
 # The agent's own words again, in another session of its own: libzmq reads no
-# more of that connection, and ends it when heartbeats time out.
+# more of that connection, and the aggregator ends it, as it is silent.
 replayed_within ()
 {
     local agents

@@ -65,7 +65,7 @@ one_case ()
 
     RAW=--raw
     case "$*" in
-    acks*half) captures 1; patience=2000 ;; # heartbeats take 50 s for each
+    acks*half) captures 1; patience=2000 ;; # silence takes 60 s for each
     *) captures 2 ;;
     esac
     case $what in
@@ -93,7 +93,7 @@ one_case ()
     half)
         one_break () { [ "$(breaks)" -ge 1 ]; }
         await "$PATIENCE" one_break || complain "nothing broke"
-        # without healing, ZeroMQ's heartbeats have to find out
+        # without healing, the agent has to find out that it is silent
         [ -z "${2-}" ] || { sleep "$2"; tell_proxy go; }
         ;;
     esac

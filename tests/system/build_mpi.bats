@@ -3,11 +3,13 @@
 
 load service_helper
 load hosts
+load postgres_helper
 
 teardown ()
 {
     kill_all
     hosts_down
+    [ -z "${PG_DIR:-}" ] || postgres_remove
 }
 
 rows_of ()                          # RESULT: the SHA-256 of its rows
@@ -188,4 +190,63 @@ killed ()
         "a process on h2 takes no part"
     is "rows of h0" "$one" "$(rows_of out.h0)"
     only_hosts_left
+}
+
+# past_one_machine: hosts a, b and c, with disks and variables of their own, that
+# ssh reaches from the first; the writer of captures is train.sh
+past_one_machine ()
+{
+    local i name=(a b c)
+
+    for i in 0 1 2; do
+        echo "10.99.0.$((i + 1)) ${name[i]}" >>../hosts
+        ../on h$i hostname "${name[i]}"
+        ../on h$i mount -t tmpfs tmpfs /var/tmp
+    done
+    mv writer train.sh
+    # what a site has in its configuration of Open MPI
+    export OMPI_MCA_plm_rsh_no_tree_spawn=1 OMPI_MCA_oob_tcp_if_include=eth0 \
+        OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader,tcp \
+        OMPI_MCA_btl_tcp_if_include=eth0
+    mkdir bin
+    cat >bin/ssh <<SCRIPT
+#!/bin/bash
+# ssh [-x] HOST COMMAND...: elsewhere, and without the caller's variables
+[ "\$1" != -x ] || shift
+case \$1 in a) h=h0 ;; b) h=h1 ;; c) h=h2 ;; *) exit 255 ;; esac
+shift
+cd /
+exec $TEST_DIR/on \$h env -i PATH="$PATH:/usr/sbin:/sbin" TMPDIR="$TMPDIR" \
+    ROLLCALL_TEST_ID="$ROLLCALL_TEST_ID" CAPTURE_MAKER="$CAPTURE_MAKER" \
+    $(env | grep ^OMPI_ | tr '\n' ' ') /bin/sh -c "\$*"
+SCRIPT
+    chmod +x bin/ssh
+}
+
+# bats test_tags=hosts
+@test "README: past one machine, its fifteen lines work as they are printed" {
+    local host n=0
+
+    needs_postgres
+    postgres_start
+    psql -qc 'CREATE ROLE root SUPERUSER LOGIN'
+    set_up_hosts 3
+    export PATH=$PWD/bin:$ROLLCALL_BIN:$PATH \
+        ROLLCALL_POSTGRES="postgresql:///jobs?host=$PG_DIR"
+    past_one_machine
+    sed -n '/^## Past one machine/,/^## /s/^    //p' \
+        "$BATS_TEST_DIRNAME/../../README.md" >lines
+    is "lines" 15 "$(wc -l <lines)"
+    ../on h0 bash lines >said 2>&1 3>&- || true
+    output=$(cat said)
+    shows "3 of 3 present" nightly
+    [[ "$(tail -n 1 said)" == *nightly* ]] || fail "$output"
+    is "ranks in the result" 3 "$(sql "SELECT count(*) FROM Roster WHERE
+        state='present'" result/cluster_analysis_output/analysis.db)"
+    for host in h0 h1 h2; do
+        if ../on $host "$ROLLCALL" show -r /var/tmp/root nightly; then
+            n=$((n + 1))
+        fi
+    done
+    is "copies" 2 "$n"
 }

@@ -559,3 +559,10 @@ left_are ()
     expect_status 2
     [ ! -e started ]
 }
+
+# Agents of one process, each with a key; 2,048 of them in deploy/check --full.
+@test "60 agents and three aggregators, of which one is killed" {
+    run "$SWARM" 60 "$ROLLCALL_BIN/.."
+    expect_status 0
+    shows "15 jobs are whole, each rank once"
+}

@@ -142,6 +142,44 @@ static void test_hosts (void **state)
     assert_int_equal (keyring_bind ("keys", "n", "", NULL), -EINVAL);
 }
 
+/* Each of many is found by its key and by its name, and no other is. */
+static void test_many (void **state)
+{
+    char key[32][NET_KEY_SIZE], name[16], host[16];
+    struct key_file k;
+
+    (void)state;
+    for (int i = 0; i < 32; i++) {
+        (void)snprintf (name, sizeof (name), "n%d", i);
+        (void)snprintf (host, sizeof (host), "h%d", i);
+        assert_int_equal (key_make (name, &k, NULL), 0);
+        memcpy (key[i], k.public_key, NET_KEY_SIZE);
+        assert_int_equal (keyring_enrol ("keys", name, key[i], -1, NULL), 0);
+        assert_int_equal (keyring_bind ("keys", name, host, NULL), 0);
+    }
+    for (int i = 0; i < 32; i++) {
+        (void)snprintf (name, sizeof (name), "n%d", i);
+        (void)snprintf (host, sizeof (host), "h%d", i);
+        assert_int_equal (allowed (key[i], name), 0);
+        assert_int_equal (speaks (name, host, ""), 1);
+        assert_int_equal (speaks (name, "h99", "not to h99"), -EACCES);
+    }
+    assert_int_equal (key_make ("other", &k, NULL), 0);
+    assert_int_equal (allowed (k.public_key, ""), -ENOKEY);
+    assert_int_equal (speaks ("other", "h1", ""), 0);
+    // an older and a revoked key of one name
+    assert_int_equal (keyring_enrol ("keys", "n7", k.public_key, 60, NULL), 0);
+    assert_int_equal (allowed (key[7], "n7"), 0);
+    assert_int_equal (allowed (k.public_key, "n7"), 0);
+    assert_int_equal (keyring_revoke ("keys", "n7", NULL), 0);
+    assert_int_equal (allowed (key[7], ""), -EKEYREVOKED);
+    assert_int_equal (allowed (key[8], "n8"), 0);
+    // one that is revoked, and enrolled once more by hand
+    assert_int_equal (key_read ("keys/revoked/n7.pub", &k, NULL), 0);
+    assert_int_equal (key_write ("keys/enrolled/again.pub", &k, NULL), 0);
+    assert_int_equal (allowed (k.public_key, ""), -EKEYREVOKED);
+}
+
 static void test_rotate (void **state)
 {
     char old[NET_KEY_SIZE];
@@ -330,6 +368,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_life, setup, teardown),
         cmocka_unit_test_setup_teardown (test_hosts, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_many, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate_server, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate_again, setup, teardown),

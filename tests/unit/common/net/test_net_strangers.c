@@ -297,7 +297,7 @@ static void test_share_of_connections (void **state)
     assert_true (greedy <= f.s.net->most * 7 / 8);
 }
 
-/* One that has the key, and says nothing, held its place for ever. */
+/* One that says nothing, or nothing more, held its place for ever. */
 static void test_silent (void **state)
 {
     struct sockaddr_in to = { .sin_family = AF_INET };
@@ -317,6 +317,7 @@ static void test_silent (void **state)
     assert_int_equal (talk (), 0);
     for (int i = 0; i < 3; i++)
         assert_int_equal (connection_share_turn (f.s.net), 0);
+    assert_int_equal (talk (), 0);
     assert_int_equal (connection_share_turn (f.s.net), 1);
     assert_int_equal (connection_share_turn (f.s.net), 0);
     while (read (fd, &byte, 1) > 0)
@@ -325,11 +326,35 @@ static void test_silent (void **state)
     f.s.hellos = 0;
     assert_int_equal (talk (), 0);
     assert_true (f.s.hellos > 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (connection_share_turn (f.s.net), 0);
+    assert_int_equal (connection_share_turn (f.s.net), 1);
+}
+
+/* libzmq's heartbeats end the process, see set_options. */
+static void test_no_heartbeats (void **state)
+{
+    const struct net *both[2];
+
+    (void)state;
+    listen_with (NULL);
+    connect_with (NULL);
+    both[0] = f.s.net;
+    both[1] = f.c.net;
+    for (int i = 0; i < 2; i++) {
+        int ms = -1;
+        size_t size = sizeof (ms);
+
+        assert_int_equal (zmq_getsockopt (both[i]->main.socket,
+                                          ZMQ_HEARTBEAT_IVL, &ms, &size), 0);
+        assert_int_equal (ms, 0);
+    }
 }
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        NET_TEST (test_no_heartbeats),
         NET_TEST (test_bytes),          NET_TEST (test_version_unknown),
         NET_TEST (test_few_descriptors), NET_TEST (test_share_of_connections),
         NET_TEST (test_silent),
