@@ -124,6 +124,22 @@ static int set (const struct option_spec *o, const char *value, void *out,
     return -EINVAL;
 }
 
+/* What is said replaces what was not. */
+static void begin_list (const struct option_spec *o, void *out, bool said)
+{
+    struct option_list *list = (void *)((char *)out + o->offset);
+
+    if (o->kind == OPTION_LIST && !list->said)
+        *list = (struct option_list){ .said = said };
+}
+
+static int set_value (const struct option_spec *o, const char *value,
+                      void *out, struct err *err)
+{
+    begin_list (o, out, true);
+    return set (o, value, out, err);
+}
+
 static int set_defaults (const struct command_spec *c, void *out,
                          struct err *err)
 {
@@ -135,6 +151,7 @@ static int set_defaults (const struct command_spec *c, void *out,
         if (o->fallback)
             rc = set (o, o->fallback, out, err);
         if (rc == 0 && value && *value) {
+            begin_list (o, out, false);
             rc = set (o, value, out, err);
             if (rc < 0)
                 return err_prefix (err, rc, "environment variable %s", o->env);
@@ -284,7 +301,8 @@ enum options_result options_parse (const struct command_spec *c, int argc,
             options_print_man (c);
         else if (v == OPT_NAMES)
             options_print_names (c);
-        else if (set (options_find (c, v), optarg ? optarg : "1", out, err) < 0)
+        else if (set_value (options_find (c, v), optarg ? optarg : "1", out,
+                            err) < 0)
             return OPTIONS_USAGE;
         if (v == 'h' || v >= OPT_HELP)
             return OPTIONS_DONE;
