@@ -73,8 +73,9 @@ aggregator/job_build            all net jobs select publish builder ledger
     aggregator/store archive
 aggregator/postgres             all net publish query ledger catalogue
 aggregator/interchange          all net ledger aggregator/store fsck archive
+aggregator/answers              all net
 aggregator/service              all net object_store publish findings builder ledger
-    transfer uploads archive job_build catalogue postgres aggregator/store
+    answers transfer uploads archive job_build catalogue postgres aggregator/store
 
 cli/shared                      all aggregator/query aggregator/builder
     aggregator/ledger aggregator/archive aggregator/store
