@@ -279,7 +279,7 @@ int verb_fsck (int argc, char **argv)
     if (rest + 2 < argc)
         return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 2]);
     if (strcmp (whose, "aggregator") == 0)
-        return check_root (&opt, dir ? dir : opt.place.root);
+        return check_root (&opt, dir ? dir : cli_first_root (&opt.place.where));
     if (!dir)
         return FAIL (EXIT_USAGE, "agent: name the spool (STATE/spool-JOB)");
     return check_spool (&opt, dir);
