@@ -248,6 +248,9 @@ int cli_find_result (const struct command_spec *c, const char *what,
         return EX_NOINPUT;
     if (root_is_backup (what))
         return tell_backup (c, what, "JOB");
+    if (rc == -ENOENT && access (what, F_OK) != 0 && cli_valid_job (what) &&
+        cli_needs_view (cli_first_root (&place->where)))
+        return find_at_several (c, &place->where, what, ret);
     if (access (what, F_OK) == 0 || !cli_valid_job (what))
         return cli_fail (c, cli_input_status (rc), "%s", err.text);
     return tell_unbuilt (c, what, cli_first_root (&place->where));

@@ -3,8 +3,8 @@
  * Verbs that read a result take DIR|FILE|JOB: an analysis.db, a directory with
  * one or with cluster_analysis_output, a job that an aggregator built, or a run
  * on this host.  Files and directories take precedence.  Of several aggregators
- * that have a job it is the best copy (several/job_copies.h); one from elsewhere is
- * kept in a cache.
+ * that have a job it is the best copy (several/job_copies.h); one from elsewhere, or
+ * from the service of a root that this user cannot read, is kept in a cache.
  */
 #ifndef ROLLCALL_CLI_FIND_RESULT_H
 #define ROLLCALL_CLI_FIND_RESULT_H
