@@ -9,6 +9,7 @@
 #include "query/finished.h"
 #include "run/run.h"
 #include "run/run_list.h"
+#include "several/result_cache.h"
 #include "store/fileio.h"
 #include "store/root.h"
 
@@ -184,7 +185,7 @@ static bool find_job (const struct command_spec *c, const char *job,
     char state[PATH_MAX], dir[PATH_MAX];
 
     *status = 0;
-    if (find_built (place->root, job, ret))
+    if (find_built (cli_first_root (&place->where), job, ret))
         return true;
     if (run_state_dir (place->state, state, NULL) < 0 ||
         !find_run (state, job, ret, dir))
@@ -192,6 +193,40 @@ static bool find_job (const struct command_spec *c, const char *job,
     if (access (ret, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
         *status = run_tell_gone (c, dir, job);
     return true;
+}
+
+/* ---- several aggregators ---- */
+
+/* Of a root of this host it is where it is, if this user can read that. */
+static int find_copy (const struct command_spec *c, const struct cli_places *p,
+                      const char *job, char ret[PATH_MAX])
+{
+    struct job_copies j = { .n = 0 };
+    const struct job_copy *copy;
+    int status = job_copies_find (c, p, job, true, &j, &copy);
+    const char *path = status == 0 && !copy->place->security
+                           ? json_text (json_get (copy->o, "analysis_db"), "")
+                           : "";
+
+    if (status == 0 && *path && access (path, R_OK) == 0)
+        (void)snprintf (ret, PATH_MAX, "%s", path);
+    else if (status == 0)
+        status = result_cache_get (c, copy, ret);
+    job_copies_fini (&j);
+    return status;
+}
+
+static int find_at_several (const struct command_spec *c,
+                            const struct cli_where *where, const char *job,
+                            char ret[PATH_MAX])
+{
+    struct cli_places p;
+    int status = cli_places_open (c, where, &p);
+
+    if (status == 0)
+        status = find_copy (c, &p, job, ret);
+    cli_places_close (&p);
+    return status;
 }
 
 int cli_find_result (const struct command_spec *c, const char *what,
@@ -203,6 +238,9 @@ int cli_find_result (const struct command_spec *c, const char *what,
     if (rc == 0)
         return 0;
     if (rc == -ENOENT && access (what, F_OK) != 0 && cli_valid_job (what) &&
+        cli_asks_several (&place->where))
+        return find_at_several (c, &place->where, what, ret);
+    if (rc == -ENOENT && access (what, F_OK) != 0 && cli_valid_job (what) &&
         find_job (c, what, place, ret, &status))
         return status;
     if (rc == -ENOENT &&
@@ -210,9 +248,12 @@ int cli_find_result (const struct command_spec *c, const char *what,
         return EX_NOINPUT;
     if (root_is_backup (what))
         return tell_backup (c, what, "JOB");
+    if (rc == -ENOENT && access (what, F_OK) != 0 && cli_valid_job (what) &&
+        cli_needs_view (cli_first_root (&place->where)))
+        return find_at_several (c, &place->where, what, ret);
     if (access (what, F_OK) == 0 || !cli_valid_job (what))
         return cli_fail (c, cli_input_status (rc), "%s", err.text);
-    return tell_unbuilt (c, what, place->root);
+    return tell_unbuilt (c, what, cli_first_root (&place->where));
 }
 
 int cli_find_operand (const struct command_spec *c, int n,

@@ -2,12 +2,15 @@
  *
  * Verbs that read a result take DIR|FILE|JOB: an analysis.db, a directory with
  * one or with cluster_analysis_output, a job that an aggregator built, or a run
- * on this host.  Files and directories take precedence.
+ * on this host.  Files and directories take precedence.  Of several aggregators
+ * that have a job it is the best copy (several/job_copies.h); one from elsewhere, or
+ * from the service of a root that this user cannot read, is kept in a cache.
  */
 #ifndef ROLLCALL_CLI_FIND_RESULT_H
 #define ROLLCALL_CLI_FIND_RESULT_H
 
 #include "cli.h"
+#include "several/places.h"
 
 #include <limits.h>
 
@@ -15,15 +18,14 @@
 
 /* Where to look for jobs; the member "place" of a verb's options. */
 struct result_place {
-    const char *root;           // of an aggregator
+    struct cli_where where;     // aggregators
     const char *state;          // of runs, or NULL
     const char *asked;          // between the verb and the result, for a
                                 // command that is named to the user; or NULL
 };
 
 #define CLI_RESULT_OPTIONS(type) \
-    OPTION (TEXT, "root", 'r', type, place.root, "DIR", ROOT_DEFAULT, \
-      ROOT_VARIABLE, "The root of an aggregator, where jobs are looked for."), \
+    CLI_WHERE_OPTIONS (type, place.where), \
     CLI_STATE_OPTION (type, place.state, \
       "Local directory of runs, where jobs are looked for as well.")
 

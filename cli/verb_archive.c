@@ -3,15 +3,20 @@
  */
 #include "cli.h"
 #include "interchange/archive_verb.h"
+#include "several/job_copies.h"
 
 #include "archive/archive.h"
 #include "archive/archive_verify.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "builder/build.h"
+#include "publish/publish.h"
 #include "query/grid.h"
+#include "store/fileio.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +24,7 @@
 #include <unistd.h>
 
 static const struct option_spec options[] = {
-    CLI_ROOT_OPTION (struct archive_options),
+    CLI_WHERE_OPTIONS (struct archive_options, where),
     CLI_WIDTH_OPTION (struct archive_options),
     OPTION_SWITCH ("json", 0, struct archive_options, json,
       "Print one JSON object."),
@@ -76,7 +81,8 @@ static const struct option_spec options[] = {
 
 static const struct command_spec archive_command = {
     "rollcall archive",
-    "[OPTION]... ls [JOB] | get JOB [CAPTURE|RANK] DIR | verify [JOB] | "
+    "[OPTION]... ls [JOB] | get JOB [CAPTURE|RANK] DIR | result JOB | "
+    "verify [JOB] | "
     "add DIR... | export JOB FILE | import FILE | tag|untag JOB TAG... | "
     "pin|unpin JOB | rm JOB [CAPTURE|RANK] | prune | gc",
     "Put captures into a root, list them, get them back byte for byte, check "
@@ -339,6 +345,59 @@ static int verify (const struct archive_options *opt, struct archive *a,
     return rc ? rc : v.bad + v.faults > 0;
 }
 
+/* ---- result ---- */
+
+/* Whether whoever this process runs for may see the job. */
+static int check_visible (struct archive *a, const char *job)
+{
+    struct err err = { "" };
+    int rc = !a->visible_to ? 1 : ledger_is_of_user (a->ledger, job,
+                                                     a->visible_to, &err);
+
+    return rc < 0 ? FAIL (EX_IOERR, "%s", err.text)
+           : rc   ? 0 : nothing_of (a, job);
+}
+
+static int copy_to_stdout (int fd)
+{
+    char part[65536];
+    ssize_t n;
+
+    while ((n = read (fd, part, sizeof (part))) != 0) {
+        int rc = n < 0 ? -errno
+                       : fileio_write_all (STDOUT_FILENO, part, (size_t)n);
+
+        if (rc < 0 && rc != -EINTR)
+            return rc;
+    }
+    return 0;
+}
+
+/* Print the analysis.db of a job, byte for byte. */
+static int print_result (struct archive *a, const char *job)
+{
+    char dir[PATH_MAX], path[PATH_MAX];
+    struct err err = { "" };
+    int status = check_visible (a, job), fd, rc;
+
+    if (status)
+        return status;
+    if (!cli_valid_job (job) || !fileio_join (dir, PATH_MAX, a->root, "jobs") ||
+        snprintf (path, PATH_MAX, "%s/%s/" PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME,
+                  dir, job) >= PATH_MAX)
+        return nothing_of (a, job);
+    if ((fd = fileio_open_at (AT_FDCWD, path, &err)) == -ENOENT)
+        return ledger_newest (a->ledger, job, ITEM_RAW) > 0
+                   ? FAIL (EX_NOINPUT, "job %s has no result yet", job)
+                   : nothing_of (a, job);
+    if (fd < 0)
+        return FAIL (cli_input_status (fd), "%s", err.text);
+    rc = copy_to_stdout (fd);
+    (void)close (fd);
+    return rc < 0 ? FAIL (EX_IOERR, "cannot print the result: %s",
+                          strerror (-rc)) : 0;
+}
+
 /* ---- tags and pins ---- */
 
 static void print_marks (const char *job, const struct json *answer)
@@ -389,6 +448,7 @@ static const struct archive_verb {
 } verbs[] = {
     { "ls", "[JOB]", 0, 1, false, NULL },
     { "get", "JOB [CAPTURE|RANK] DIR", 2, 3, false, NULL },
+    { "result", "JOB", 1, 1, false, "which job" },
     { "verify", "[JOB]", 0, 1, false, NULL },
     { "add", "DIR...", 1, INT_MAX, false, "which directory" },
     { "export", "JOB FILE", 2, 2, false, "which job, and to which file" },
@@ -416,6 +476,8 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
 {
     if (strcmp (argv[0], "ls") == 0)
         return verb_archive_list (opt, a, argc == 2 ? argv[1] : NULL);
+    if (strcmp (argv[0], "result") == 0)
+        return print_result (a, argv[1]);
     if (strcmp (argv[0], "verify") == 0)
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (argv[0], "export") == 0)
@@ -468,7 +530,7 @@ static const struct archive_verb *understand (int argc, char **argv)
     int64_t rank;
 
     if (!v)
-        (void)FAIL (0, "%s%s: use ls, get, verify, add, export, import, tag, "
+        (void)FAIL (0, "%s%s: use ls, get, result, verify, add, export, import, tag, "
                     "untag, pin, unpin, rm, prune or gc (%s --help says more)",
                     argc > 0 ? "unknown command archive "
                                                   : "name a command",
@@ -513,38 +575,100 @@ static int put (const struct archive_options *opt, int argc, char **argv)
                : archive_import (opt, argv[1]);
 }
 
+static int at_root (struct archive_options *opt, const struct archive_verb *v,
+                    int argc, char **argv)
+{
+    struct archive a;
+    int status;
+
+    if (strcmp (v->name, "add") == 0 || strcmp (v->name, "import") == 0)
+        return put (opt, argc, argv);
+    if (v->marks)
+        return mark (opt, argc, argv);
+    if ((status = remove_something (opt, v, argc, argv)) >= 0)
+        return status;
+    if (cli_needs_view (opt->root)) {
+        if (isatty (STDOUT_FILENO))
+            opt->width = (int64_t)cli_width (opt->width);
+        return strcmp (v->name, "get") == 0
+                   ? archive_get_by_view (opt, argc, argv)
+                   : cli_view (&archive_command, opt->root, opt, argc,
+                               argv);
+    }
+    status = strcmp (v->name, "ls") == 0
+                 ? cli_open_lists (&archive_command, opt->root, &a)
+                 : cli_open_archive (&archive_command, opt->root, &a);
+    if (status != 0)
+        return status;
+    status = dispatch (opt, &a, argc, argv);
+    archive_close (&a);
+    return status;
+}
+
+/* ---- several aggregators ---- */
+
+static int from_place (struct archive_options *opt,
+                       const struct archive_verb *v,
+                       const struct cli_place *place, int argc, char **argv)
+{
+    struct place_view view;
+    struct json *request;
+    struct err err = { "" };
+    int rc;
+
+    opt->root = place->name;
+    if (!place->security)
+        return at_root (opt, v, argc, argv);
+    if (isatty (STDOUT_FILENO))
+        opt->width = (int64_t)cli_width (opt->width);
+    if (is_get (v))
+        return archive_get_by_place (opt, place, argc, argv);
+    request = cli_view_request (&archive_command, opt, argc, argv);
+    rc = place_begin (place, request, &view, &err);
+    json_free (request);
+    return rc < 0 ? FAIL (EX_OSERR, "%s", err.text)
+                  : place_print (&archive_command, &view);
+}
+
+/* ls and get, of the aggregator that has the job. */
+static int at_several (struct archive_options *opt,
+                       const struct archive_verb *v, int argc, char **argv)
+{
+    struct job_copies j = { .n = 0 };
+    const struct job_copy *copy = NULL;
+    struct cli_places p;
+    int status;
+
+    if (!is_get (v) && strcmp (v->name, "ls") != 0)
+        return FAIL (EXIT_USAGE, "%s: name one root: several aggregators are "
+                     "only asked with ls and get", v->name);
+    if (argc < 2 || !cli_valid_job (argv[1]))
+        return FAIL (EXIT_USAGE, "ls: name a job: rollcall jobs lists those of "
+                     "several aggregators");
+    status = cli_places_open (&archive_command, &opt->where, &p);
+    if (status == 0)
+        status = job_copies_find (&archive_command, &p, argv[1], false, &j,
+                                  &copy);
+    if (status == 0)
+        status = from_place (opt, v, copy->place, argc, argv);
+    job_copies_fini (&j);
+    cli_places_close (&p);
+    return status;
+}
+
 int verb_archive (int argc, char **argv)
 {
     struct archive_options opt = { .width = -1 };
     const struct archive_verb *v;
-    struct archive a;
     int rest, status;
 
     if (!cli_options (&archive_command, argc, argv, &opt, &rest, &status))
         return status;
     opt.command = &archive_command;
+    opt.root = cli_first_root (&opt.where);
     if (!(v = understand (argc - rest, argv + rest)))
         return EXIT_USAGE;
-    if (strcmp (v->name, "add") == 0 || strcmp (v->name, "import") == 0)
-        return put (&opt, argc - rest, argv + rest);
-    if (v->marks)
-        return mark (&opt, argc - rest, argv + rest);
-    if ((status = remove_something (&opt, v, argc - rest, argv + rest)) >= 0)
-        return status;
-    if (cli_needs_view (opt.root)) {
-        if (isatty (STDOUT_FILENO))
-            opt.width = (int64_t)cli_width (opt.width);
-        return strcmp (v->name, "get") == 0
-                   ? archive_get_by_view (&opt, argc - rest, argv + rest)
-                   : cli_view (&archive_command, opt.root, &opt, argc - rest,
-                               argv + rest);
-    }
-    status = strcmp (v->name, "ls") == 0
-                 ? cli_open_lists (&archive_command, opt.root, &a)
-                 : cli_open_archive (&archive_command, opt.root, &a);
-    if (status != 0)
-        return status;
-    status = dispatch (&opt, &a, argc - rest, argv + rest);
-    archive_close (&a);
-    return status;
+    if (cli_asks_several (&opt.where))
+        return at_several (&opt, v, argc - rest, argv + rest);
+    return at_root (&opt, v, argc - rest, argv + rest);
 }

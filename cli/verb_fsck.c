@@ -309,7 +309,9 @@ int verb_fsck (int argc, char **argv)
         return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 2]);
     if (strcmp (whose, "aggregator") == 0)
         return (status = check_store_options (&opt)) != 0
-                   ? status : check_root (&opt, dir ? dir : opt.place.root);
+                   ? status
+                   : check_root (&opt, dir ? dir
+                                           : cli_first_root (&opt.place.where));
     if (!dir)
         return FAIL (EXIT_USAGE, "agent: name the spool (STATE/spool-JOB)");
     return check_spool (&opt, dir);

@@ -1,10 +1,13 @@
 /* cli/verb_jobs.c - rollcall jobs: list what an aggregator's root has of each
  * job
  */
+#include "jobs/jobs_of_all.h"
+#include "jobs/jobs_table.h"
 #include "jobs_list.h"
 #include "run/run.h"
 #include "run/run_list.h"
 
+#include "archive/root_control.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -21,6 +24,7 @@
 #include <unistd.h>
 
 struct jobs_options {
+    struct cli_where where;
     const char *root, *job, *state;
     struct cli_filter filter;
     struct cli_postgres postgres;
@@ -30,7 +34,7 @@ struct jobs_options {
 };
 
 static const struct option_spec options[] = {
-    CLI_ROOT_OPTION (struct jobs_options),
+    CLI_WHERE_OPTIONS (struct jobs_options, where),
     OPTION (TEXT, "job", 'j', struct jobs_options, job, "ID", NULL, NULL,
       "Only this job, with the sources of its expected number of ranks."),
     OPTION_NUMBER_BESIDE ("job", "expect", struct jobs_options, expect, "N",
@@ -67,26 +71,9 @@ static void date (int64_t ns, char out[32])
         (void)strftime (out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* A table narrower than this has short times, and paths below their rows. */
-#define WIDE_TABLE 120
-
 static bool is_narrow (const struct jobs_options *opt)
 {
-    size_t width = cli_width (opt->width);
-
-    return width > 0 && width < WIDE_TABLE;
-}
-
-/* "2026-11-26T11:01:00Z", or "11-26 11:01" where there is little room. */
-static void put_time (struct grid *g, const char *time, bool narrow)
-{
-    char brief[32];
-
-    if (narrow && strlen (time) > 16) {
-        PRINT (brief, "%.5s %.5s", time + 5, time + 11);
-        time = brief;
-    }
-    grid_word (g, time);
+    return jobs_table_is_narrow (cli_width (opt->width));
 }
 
 /* ---- runs of this machine ---- */
@@ -120,7 +107,7 @@ static int list_run (void *arg, const struct runs_one *r)
         return 0;
     }
     grid_word (l->g, r->job);
-    put_time (l->g, ended, l->narrow);
+    jobs_table_time (l->g, ended, l->narrow);
     grid_word (l->g, runs_state_text (r));
     grid_word (l->g, *r->roll ? r->roll : NULL);
     if (!l->narrow)
@@ -197,35 +184,10 @@ static void add_runs (const struct jobs_options *opt, struct json *doc)
 
 /* ---- jobs of a root ---- */
 
-enum jobs_column {
-    COLUMN_JOB, COLUMN_RANKS, COLUMN_EXPECTED, COLUMN_CAPTURES, COLUMN_BYTES,
-    COLUMN_USER, COLUMN_TAGS, COLUMN_FIRST, COLUMN_LAST, COLUMN_ID,
-    COLUMN_RESULT
-};
-
-#define JOBS_COLUMNS (COLUMN_RESULT + 1)
-#define TAGS_TAKE 8             // of the width, as others need it, too
-
-/* Each with the least width of a terminal that has room for it. */
-static const struct {
-    const char *name;
-    size_t least;
-} columns[JOBS_COLUMNS] = {
-    [COLUMN_JOB] = { "job", 0 }, [COLUMN_RANKS] = { "ranks", 0 },
-    [COLUMN_EXPECTED] = { "expected", 72 },
-    [COLUMN_CAPTURES] = { "captures", 80 }, [COLUMN_BYTES] = { "bytes", 72 },
-    [COLUMN_USER] = { "user", 64 }, [COLUMN_TAGS] = { "tags", 0 },
-    [COLUMN_FIRST] = { "first", 100 }, [COLUMN_LAST] = { "last", 0 },
-    [COLUMN_ID] = { "id", 72 }, [COLUMN_RESULT] = { "result", 0 },
-};
-
 struct listing {
     const struct cli_jobs *jobs;
     size_t n;
-    struct grid *g;             // or NULL: JSON
-    bool narrow;
-    enum jobs_column columns[JOBS_COLUMNS];     // of the table
-    unsigned ncolumns;
+    struct jobs_table *table;   // or NULL: JSON
     char last[2 * MESSAGE_NAME_MAX];    // of PostgreSQL: perhaps CLUSTER/NAME
     struct json_out *out;
 };
@@ -238,98 +200,17 @@ static void to_json (const struct listing *l, const struct catalogue_job *j)
     json_out_close (l->out, '}');
 }
 
-static void word_or_null (struct grid *g, const char *text)
-{
-    grid_word (g, *text ? text : NULL);
-}
-
-static void cell (struct grid *g, const struct catalogue_job *j,
-                  enum jobs_column column, bool narrow)
-{
-    char roll[CATALOGUE_ROLL_MAX], result[CATALOGUE_ROLL_MAX + 16];
-
-    switch (column) {
-    case COLUMN_JOB:
-        grid_word (g, j->job);
-        break;
-    case COLUMN_RANKS:
-        grid_int (g, j->ranks);
-        break;
-    case COLUMN_EXPECTED:
-        if (j->expected > 0)
-            grid_int (g, j->expected);
-        else
-            grid_null (g);      // nobody has said
-        break;
-    case COLUMN_CAPTURES:
-        grid_int (g, j->captures);
-        break;
-    case COLUMN_BYTES:
-        grid_int (g, j->bytes);
-        break;
-    case COLUMN_USER:
-        word_or_null (g, j->user);
-        break;
-    case COLUMN_TAGS:
-        word_or_null (g, j->tags);
-        break;
-    case COLUMN_FIRST:
-        put_time (g, j->first_received, narrow);
-        break;
-    case COLUMN_LAST:
-        put_time (g, j->last_received, narrow);
-        break;
-    case COLUMN_ID:
-        grid_word (g, j->id);
-        break;
-    case COLUMN_RESULT:
-        catalogue_roll (j, roll);
-        PRINT (result, "%s%s%s", j->result, *roll ? ": " : "", roll);
-        grid_word (g, result);
-        break;
-    }
-}
-
-static void to_row (const struct listing *l, const struct catalogue_job *j)
-{
-    for (unsigned i = 0; i < l->ncolumns; i++)
-        cell (l->g, j, l->columns[i], l->narrow);
-}
-
 static int list_job (void *arg, const struct catalogue_job *j)
 {
     struct listing *l = arg;
 
     l->n++;
     PRINT (l->last, "%s", j->job);
-    if (l->g)
-        to_row (l, j);
+    if (l->table)
+        jobs_table_row (l->table, j, NULL);
     else
         to_json (l, j);
     return 0;
-}
-
-/* Choose the columns for a terminal of this width; 0: any. */
-static void put_head (struct listing *l, size_t width)
-{
-    const bool users = catalogue_has_users (l->jobs->catalogue);
-    const bool tags = catalogue_has_tags (l->jobs->catalogue);
-    const char *names[JOBS_COLUMNS];
-    const size_t room = tags && width > TAGS_TAKE ? width - TAGS_TAKE : width;
-
-    for (unsigned i = 0; i < JOBS_COLUMNS; i++) {
-        if ((room > 0 && room < columns[i].least) ||
-            (i == COLUMN_USER && !users) || (i == COLUMN_TAGS && !tags))
-            continue;
-        names[l->ncolumns] = columns[i].name;
-        l->columns[l->ncolumns++] = i;
-    }
-    grid_head (l->g, names, l->ncolumns);
-    for (unsigned i = 0; i < l->ncolumns; i++) {
-        if (l->columns[i] == COLUMN_JOB || l->columns[i] == COLUMN_FIRST ||
-            l->columns[i] == COLUMN_LAST)
-            grid_keep_whole (l->g, i);
-    }
 }
 
 static int count_job (void *arg, const struct catalogue_job *j)
@@ -343,14 +224,16 @@ static int list_table (const struct jobs_options *opt, struct listing *l,
                        const struct catalogue_filter *f, struct err *err)
 {
     struct catalogue_filter brief = *f;
+    struct jobs_table table;
     char why[64] = "";
     int64_t n;
     int rc, failed;
 
-    if (!(l->g = grid_create (stdout, GRID_TABLE, cli_width (opt->width))))
+    if (jobs_table_begin (&table, cli_width (opt->width),
+                          catalogue_has_users (l->jobs->catalogue),
+                          catalogue_has_tags (l->jobs->catalogue), false) < 0)
         return err_set (err, ENOMEM, "no memory for a table");
-    l->narrow = is_narrow (opt);
-    put_head (l, cli_width (opt->width));
+    l->table = &table;
     brief.brief = true;
     rc = catalogue_each (l->jobs->catalogue, &brief, list_job, l, err);
     if (rc == 0 && l->n == 0 && is_filtered (opt)) {
@@ -359,8 +242,8 @@ static int list_table (const struct jobs_options *opt, struct listing *l,
                units_s ((uint64_t)n));
     }
     failed = rc == 0 && (!opt->job || l->n > 0)
-                 ? grid_finish_why (l->g, *why ? why : NULL) : 0;
-    grid_destroy (l->g);
+                 ? grid_finish_why (table.g, *why ? why : NULL) : 0;
+    grid_destroy (table.g);
     if (rc == 0 && failed == 0)
         add_runs (opt, NULL);
     if (rc == 0 && failed == 0 && opt->job && l->n == 1)
@@ -553,9 +436,68 @@ static bool has_no_service (const struct jobs_options *opt)
 {
     char path[PATH_MAX];
 
-    return strcmp (opt->root, ROOT_DEFAULT) == 0 && !opt->job &&
+    return !opt->where.roots.said && strcmp (opt->root, ROOT_DEFAULT) == 0 &&
+           !opt->job &&
            fileio_join (path, sizeof (path), opt->root, "ledger.db") &&
            access (path, F_OK) < 0 && errno == ENOENT;
+}
+
+/* ---- of several aggregators ---- */
+
+/* Without output if --where is wrong: each would say so. */
+static int check_where (const struct catalogue_filter *f)
+{
+    struct catalogue *none = NULL;
+    struct err err = { "" };
+    int rc = catalogue_open_copy (&none, &err);
+
+    if (rc == 0)
+        rc = catalogue_check (none, f, &err);
+    catalogue_close (none);
+    return rc < 0 ? cli_jobs_failed (&jobs_command, rc, &err) : 0;
+}
+
+/* What each is asked: one that has no such job shall list none. */
+static struct json *question (const struct jobs_options *opt,
+                              struct buf *where)
+{
+    struct jobs_options asked = *opt;
+
+    asked.json = true;
+    asked.width = -1;
+    asked.job = NULL;
+    if (opt->job &&
+        job_copies_where (opt->job, opt->filter.where, where) == 0)
+        asked.filter.where = buf_text (where);
+    return cli_view_request (&jobs_command, &asked, 0, NULL);
+}
+
+static int list_several (const struct jobs_options *opt,
+                         const struct catalogue_filter *f)
+{
+    struct cli_places places;
+    struct json *request = NULL, *runs = NULL;
+    struct buf where;
+    int status = check_where (f);
+
+    if (status)
+        return status;
+    buf_init (&where, CONTROL_LINE_MAX);
+    status = cli_places_open (&jobs_command, &opt->where, &places);
+    if (status == 0) {
+        request = question (opt, &where);
+        if (opt->json)
+            add_runs (opt, runs = json_object ());
+        status = jobs_of_all (&jobs_command, &places, request, opt->job,
+                              opt->json, opt->width, runs);
+        if (!opt->json && status <= EXIT_NOT_ALL)
+            add_runs (opt, NULL);
+    }
+    json_free (runs);
+    json_free (request);
+    buf_fini (&where);
+    cli_places_close (&places);
+    return status;
 }
 
 int verb_jobs (int argc, char **argv)
@@ -567,6 +509,11 @@ int verb_jobs (int argc, char **argv)
 
     if (!cli_options (&jobs_command, argc, argv, &opt, &rest, &status))
         return status;
+    opt.root = cli_first_root (&opt.where);
+    if (cli_asks_several (&opt.where) &&
+        (rest != argc || opt.expect >= 0 || opt.postgres.uri))
+        return FAIL (EXIT_USAGE, "name one root: several aggregators are only "
+                     "asked for their jobs");
     if (rest != argc)
         return correct (&opt, argc - rest, argv + rest);
     if (opt.job && !cli_valid_job (opt.job))
@@ -579,6 +526,8 @@ int verb_jobs (int argc, char **argv)
     if ((status = cli_filter_read (&jobs_command, &opt.filter, &filter)) != 0)
         return status;
     filter.job = opt.job;
+    if (cli_asks_several (&opt.where))
+        return list_several (&opt, &filter);
     if (!opt.postgres.uri && cli_needs_view (opt.root)) {
         opt.width = (int64_t)cli_width (opt.width);     // of this terminal
         return cli_view (&jobs_command, opt.root, &opt, 0, NULL);

@@ -18,7 +18,8 @@ struct key_options {
     const char *dir;
     int64_t grace_ns;
     struct option_list hosts;
-    bool replace, any_host, json;
+    const char *reads;
+    bool replace, any_host, reads_all, json;
 };
 
 static const struct option_spec options[] = {
@@ -38,6 +39,11 @@ static const struct option_spec options[] = {
       "is used for."),
     OPTION_SWITCH ("any-host", 0, struct key_options, any_host,
       "enrol, bind: the key may be used for any host, as one of a gateway."),
+    OPTION (TEXT, "reads", 0, struct key_options, reads, "USER", NULL, NULL,
+      "enrol, bind: the key is one of a person: it delivers nothing, and may "
+      "ask this aggregator for the jobs of USER (rollcall jobs --aggregators)."),
+    OPTION_SWITCH ("reads-all", 0, struct key_options, reads_all,
+      "enrol, bind: the same, for the jobs of all."),
     OPTION_SWITCH ("json", 0, struct key_options, json,
       "list: print one JSON object."),
 };
@@ -83,18 +89,37 @@ static int run_new (const struct key_options *o, const char *dir, char **args,
     return 0;
 }
 
-static bool has_hosts (const struct key_options *o)
+static bool has_use (const struct key_options *o)
 {
-    return o->hosts.n > 0 || o->any_host;
+    return o->hosts.n > 0 || o->any_host || o->reads || o->reads_all;
 }
 
-static int bind_hosts (const struct key_options *o, const char *dir,
-                       const char *name, struct err *err)
+static int let_read (const struct key_options *o, const char *dir,
+                     const char *name, struct err *err)
+{
+    int rc = o->reads && o->reads_all
+                 ? err_set (err, EINVAL, "--reads or --reads-all, not both")
+                 : keyring_let_read (dir, name, o->reads_all ? KEY_READS_ALL
+                                                             : o->reads, err);
+
+    if (rc == 0)
+        (void)printf ("bound         %s, reads the jobs of %s\n", name,
+                      o->reads_all ? "all" : o->reads);
+    return rc;
+}
+
+static int bind_key (const struct key_options *o, const char *dir,
+                     const char *name, struct err *err)
 {
     char hosts[KEY_HOSTS_SIZE] = "";
     size_t used = 0;
     int rc;
 
+    if (o->reads || o->reads_all)
+        return o->any_host || o->hosts.n > 0
+                   ? err_set (err, EINVAL, "a key is one of a node (--host) or "
+                              "of a person (--reads), not both")
+                   : let_read (o, dir, name, err);
     if (o->any_host && o->hosts.n > 0)
         return err_set (err, EINVAL, "--host or --any-host, not both");
     for (size_t i = 0; i < o->hosts.n; i++) {
@@ -117,9 +142,9 @@ static int bind_hosts (const struct key_options *o, const char *dir,
 static int run_bind (const struct key_options *o, const char *dir,
                      char **args, struct err *err)
 {
-    return has_hosts (o) ? bind_hosts (o, dir, args[0], err)
-                         : err_set (err, EINVAL, "bind: give --host or "
-                                    "--any-host");
+    return has_use (o) ? bind_key (o, dir, args[0], err)
+                       : err_set (err, EINVAL, "bind: give --host, --any-host, "
+                                  "--reads or --reads-all");
 }
 
 static int run_enrol (const struct key_options *o, const char *dir,
@@ -135,7 +160,7 @@ static int run_enrol (const struct key_options *o, const char *dir,
         return rc;
     key_fingerprint (key, fingerprint);
     (void)printf ("enrolled      %s, key %s\n", args[1], fingerprint);
-    return has_hosts (o) ? bind_hosts (o, dir, args[1], err) : 0;
+    return has_use (o) ? bind_key (o, dir, args[1], err) : 0;
 }
 
 static int run_rotate (const struct key_options *o, const char *dir,
@@ -210,14 +235,17 @@ static void print_entry (struct grid *g, const struct keyring_entry *e,
                          int64_t now)
 {
     char fingerprint[KEY_FINGERPRINT_SIZE], age[24];
-    char name[sizeof (e->file.name) + sizeof (e->file.hosts) + 8];
+    char name[sizeof (e->file.name) + sizeof (e->file.hosts) +
+              sizeof (e->file.reads) + 32];
 
     key_fingerprint (e->file.public_key, fingerprint);
     age_text (since (e) > 0 ? now - since (e) : -1, age);
-    PRINT (name, "%s%s%s", e->file.name,
+    PRINT (name, "%s%s%s%s%s", e->file.name,
            e->file.hosts[0] ? ", of " : "",
            strcmp (e->file.hosts, KEY_ANY_HOST) == 0
-               ? "any host" : e->file.hosts);
+               ? "any host" : e->file.hosts,
+           e->file.reads[0] ? ", reads the jobs of " : "",
+           strcmp (e->file.reads, KEY_READS_ALL) == 0 ? "all" : e->file.reads);
     grid_word (g, state_text (e, now));
     grid_word (g, fingerprint);
     grid_word (g, age);
@@ -254,6 +282,7 @@ static void add_entry (struct json *array, const struct keyring_entry *e,
     json_add_text (j, "fingerprint", fingerprint);
     json_add_text (j, "public_key", e->file.public_key);
     json_add_nonempty (j, "hosts", e->file.hosts);
+    json_add_nonempty (j, "reads", e->file.reads);
     if (since (e) > 0)
         json_add_int (j, "age_s", now - since (e));
     if (e->file.until > 0)

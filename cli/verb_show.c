@@ -1,5 +1,6 @@
 /* cli/verb_show.c - rollcall show: what is known of a job of an aggregator */
 #include "jobs_list.h"
+#include "several/job_copies.h"
 
 #include "base/clock.h"
 #include "options/shell.h"
@@ -22,12 +23,13 @@
 #define FINDINGS_SHOWN 10       // rollcall findings has all
 
 struct show_options {
+    struct cli_where where;
     const char *root;
     bool json;
 };
 
 static const struct option_spec options[] = {
-    CLI_ROOT_OPTION (struct show_options),
+    CLI_WHERE_OPTIONS (struct show_options, where),
     OPTION_SWITCH ("json", 0, struct show_options, json,
       "Print one JSON object."),
 };
@@ -430,14 +432,71 @@ static int show_job (void *arg, const struct catalogue_job *j)
     return rc;
 }
 
+/* From one root: an exit status. */
+static int show_of_root (const struct show_options *opt, char *const *job)
+{
+    struct catalogue_filter filter = { .job = job[0] };
+    struct showing x = { .opt = opt };
+    struct err err = { "" };
+    struct cli_jobs jobs;
+    int status, rc;
+
+    if (cli_needs_view (opt->root))
+        return cli_view (&show_command, opt->root, opt, 1, job);
+    if ((status = cli_jobs_open (&show_command, opt->root, &jobs)) != 0)
+        return status;
+    x.jobs = &jobs;
+    rc = catalogue_each (jobs.catalogue, &filter, show_job, &x, &err);
+    if (rc < 0 && !err.text[0])
+        (void)err_sys (&err, -rc, "cannot print");
+    status = rc < 0 ? cli_jobs_failed (&show_command, rc, &err)
+             : x.shown == 0
+                 ? cli_no_job (&show_command, opt->root, job[0],
+                               ": rollcall jobs lists its jobs")
+                 : cli_flush (&show_command, 0);
+    cli_jobs_close (&jobs);
+    return status;
+}
+
+static int show_of_place (struct show_options *opt,
+                          const struct cli_place *place, char *const *job)
+{
+    struct place_view v;
+    struct json *request;
+    struct err err = { "" };
+    int rc;
+
+    opt->root = place->name;
+    if (!place->security)
+        return show_of_root (opt, job);
+    request = cli_view_request (&show_command, opt, 1, job);
+    rc = place_begin (place, request, &v, &err);
+    json_free (request);
+    return rc < 0 ? FAIL (EX_OSERR, "%s", err.text)
+                  : place_print (&show_command, &v);
+}
+
+/* From the one of several aggregators that has it. */
+static int show_of_several (struct show_options *opt, char *const *job)
+{
+    struct job_copies j = { .n = 0 };
+    const struct job_copy *copy;
+    struct cli_places p;
+    int status = cli_places_open (&show_command, &opt->where, &p);
+
+    if (status == 0)
+        status = job_copies_find (&show_command, &p, job[0], false, &j, &copy);
+    if (status == 0)
+        status = show_of_place (opt, copy->place, job);
+    job_copies_fini (&j);
+    cli_places_close (&p);
+    return status;
+}
+
 int verb_show (int argc, char **argv)
 {
     struct show_options opt = { .root = NULL };
-    struct catalogue_filter filter = { .job = NULL };
-    struct showing x = { .opt = &opt };
-    struct err err = { "" };
-    struct cli_jobs jobs;
-    int rest, status, rc;
+    int rest, status;
 
     if (!cli_options (&show_command, argc, argv, &opt, &rest, &status))
         return status;
@@ -448,20 +507,7 @@ int verb_show (int argc, char **argv)
     if (!cli_valid_job (argv[rest]))
         return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
                      argv[rest]);
-    if (cli_needs_view (opt.root))
-        return cli_view (&show_command, opt.root, &opt, 1, argv + rest);
-    if ((status = cli_jobs_open (&show_command, opt.root, &jobs)) != 0)
-        return status;
-    filter.job = argv[rest];
-    x.jobs = &jobs;
-    rc = catalogue_each (jobs.catalogue, &filter, show_job, &x, &err);
-    if (rc < 0 && !err.text[0])
-        (void)err_sys (&err, -rc, "cannot print");
-    status = rc < 0 ? cli_jobs_failed (&show_command, rc, &err)
-             : x.shown == 0
-                 ? cli_no_job (&show_command, opt.root, argv[rest],
-                               ": rollcall jobs lists its jobs")
-                 : cli_flush (&show_command, 0);
-    cli_jobs_close (&jobs);
-    return status;
+    opt.root = cli_first_root (&opt.where);
+    return cli_asks_several (&opt.where) ? show_of_several (&opt, argv + rest)
+                                         : show_of_root (&opt, argv + rest);
 }

@@ -416,7 +416,8 @@ static int aggregator_start (struct aggregator *a, struct err *err)
         (rc = access_open (&a->peer_access, a->opt, &a->net, err)) < 0)
         return rc;
     a->transfers = transfers_create (send_to, a, a->ledger, a->store);
-    if (!a->transfers ||
+    a->answers = answers_create (a->loop, a->net);
+    if (!a->transfers || !a->answers ||
         net_attach (a->net, a->loop, aggregator_on_message, a) < 0 ||
         loop_add_fd (a->loop, a->build_fd, aggregator_on_built, a) < 0)
         return err_set (err, ENOMEM, "no memory to serve");
@@ -470,6 +471,7 @@ static void stop (struct aggregator *a)
         transfers_note_all (a->transfers, &err) < 0)
         log_warn ("commit-failed", "%s", err.text);
     control_close (a->control);
+    answers_destroy (a->answers);
     spent = root_is_spent (a);
     transfers_destroy (a->transfers);
     net_close (a->net);

@@ -553,6 +553,8 @@ void aggregator_on_message (void *arg, const struct net_peer *from,
     }
     if (m->type == MESSAGE_HELLO)
         on_hello (a, from, m);
+    else if (m->type == MESSAGE_ASK || m->type == MESSAGE_MORE)
+        aggregator_on_ask (a, from, m);
     else if ((s = aggregator_find_peer (a, from, &agent)))
         on_known (a, s, agent, from, m);
     else

@@ -30,6 +30,7 @@
 #ifndef ROLLCALL_SERVICE_AGGREGATOR_PRIVATE_H
 #define ROLLCALL_SERVICE_AGGREGATOR_PRIVATE_H
 
+#include "answers/answers.h"
 #include "archive/divide.h"
 #include "archive/job_facts.h"
 #include "job_build/job_build.h"
@@ -92,6 +93,7 @@ struct aggregator {
     struct access peer_access;
     struct control *control;
     struct view *views;         // verbs that read for users
+    struct answers *answers;    // to those who ask over the network
     unsigned getting;           // of these, that read contents, for so long as
                                 // nothing is collected
     int root_fd;                // the lock
@@ -437,6 +439,10 @@ bool aggregator_is_meant (const struct aggregator *a,
                           const struct control_peer *peer,
                           const struct json *request);
 
+/* aggregator_askers.c: a message ASK or MORE, of a person with a key. */
+void aggregator_on_ask (struct aggregator *a, const struct net_peer *from,
+                        const struct message *m);
+
 /* aggregator_views.c: run the verb of a request {"do": "view", "verb": VERB,
  * "options": [WORD, ...], "operands": [WORD, ...]}: CONTROL_LATER, and the
  * answer has its "exit_status"; -EINVAL; -EBUSY: others are running, or a
@@ -445,6 +451,22 @@ bool aggregator_is_meant (const struct aggregator *a,
 int aggregator_view (struct aggregator *a, const struct control_peer *peer,
                      const struct json *request, const char *visible_to,
                      struct err *err);
+
+/* The same for who is no user of this host: 0 and *ret, and 'end' is called with
+ * the answer, which it takes over, when the verb has ended; or it is ended before,
+ * and nothing is called.
+ */
+struct view;
+struct view_asker {
+    char who[NET_WHO_MAX + 8];  // of these two may ask at a time
+    int out, said;              // where it prints; closed by whoever made them
+    void (*end) (void *arg, struct json *answer);
+    void *arg;                  // not NULL
+};
+int aggregator_begin_view (struct aggregator *a, const struct view_asker *asker,
+                           const struct json *request, const char *visible_to,
+                           struct view **ret, struct err *err);
+void aggregator_end_view (void *view);
 
 /* Whether a process used less CPU than 'least_ns' since the last call, which left
  * '*cpu_ns' (at first so far below 0): it waits for whoever reads what it prints.

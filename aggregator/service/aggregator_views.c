@@ -1,7 +1,7 @@
 /* aggregator/service/aggregator_views.c - read the root for users who cannot
  *
  * A verb that only reads, in a process of its own: it prints into the pipes of
- * whoever asked, and is told whose jobs it may show.  So a long list or a large
+ * whoever asked (of questions from elsewhere: aggregator/answers), and is told whose jobs it may show.  So a long list or a large
  * file does not keep the aggregator busy, and the formats are those of the verb.
  */
 #include "service/aggregator_private.h"
@@ -39,8 +39,7 @@
 
 struct view {
     struct aggregator *a;
-    struct control_asker *asker;
-    uid_t uid;
+    struct view_asker asker;
     pid_t pid;
     int end_fd;
     int64_t cpu_ns, least_ns;   // when it was last looked at; what it has to use
@@ -68,6 +67,7 @@ static const struct {
       { "--by=", "--where=", "--since=", "--user=", "--tag=", "--host=",
         "--json", NULL } },
     { "show", NULL, 1, 1, LIST_NS, { "--json", NULL } },
+    { "archive", "result", 2, 2, GET_NS, { NULL } },
     { "archive", "ls", 1, 2, LIST_NS,
       { "--width=", "--json", "--superseded", NULL } },
     { "archive", "get", 3, 4, GET_NS,
@@ -147,14 +147,14 @@ static int take_words (const struct json *request, const char *root,
 /* ---- the process ---- */
 
 static int start_verb (const struct words *w, const char *visible_to,
-                       const int pipes[CONTROL_PIPES], int end_fd, pid_t *pid)
+                       const struct view_asker *asker, int end_fd, pid_t *pid)
 {
     char program[PATH_MAX], visible[128];
     char *const env[] = { (char *)(uintptr_t)"LC_ALL=C.UTF-8",
                           (char *)(uintptr_t)ROOT_VIEW_VARIABLE "=1",
                           visible_to ? visible : NULL, NULL };
     // these are above END_FD
-    const int fds[] = { -1, pipes[0], pipes[1], [END_FD] = end_fd };
+    const int fds[] = { -1, asker->out, asker->said, [END_FD] = end_fd };
 
     if (!program_beside ("rollcall", program))
         return -ENOENT;
@@ -213,19 +213,18 @@ static int forget_view (struct view *v)
 static void on_end (void *arg)
 {
     struct view *v = arg;
-    struct control_asker *asker = v->asker;
+    struct view_asker asker = v->asker;
     struct json *answer = json_object ();
 
     json_add_bool (answer, "ok", true);
     json_add_nonempty (answer, "why", v->why);
     json_add_int (answer, "exit_status", forget_view (v));
-    control_answer (asker, answer);
+    asker.end (asker.arg, answer);
 }
 
-/* Whoever asked is gone. */
-static void on_gone (void *arg)
+void aggregator_end_view (void *view)
 {
-    struct view *v = arg;
+    struct view *v = view;
 
     (void)kill (v->pid, SIGKILL);
     (void)forget_view (v);
@@ -243,13 +242,13 @@ static int check_gc (const struct aggregator *a, const struct words *w,
 }
 
 static int check_room (const struct aggregator *a,
-                       const struct control_peer *peer, struct err *err)
+                       const struct view_asker *asker, struct err *err)
 {
     size_t n = 0, own = 0;
 
     for (const struct view *v = a->views; v; v = v->next) {
         n++;
-        own += v->uid == peer->uid;
+        own += strcmp (v->asker.who, asker->who) == 0;
     }
     return n < VIEWS_MAX && own < VIEWS_OF_USER
                ? 0 : err_set (err, EBUSY, "%s: try again later",
@@ -258,16 +257,16 @@ static int check_room (const struct aggregator *a,
                                   : "you are asking twice already");
 }
 
-static int begin_view (struct aggregator *a, const struct control_peer *peer,
+static int begin_view (struct aggregator *a, const struct view_asker *asker,
                        const struct words *w, const char *visible_to,
-                       struct err *err)
+                       struct view **ret, struct err *err)
 {
     struct view *v = calloc (1, sizeof (*v));
     int end[2] = { -1, -1 }, rc = 0;
 
     if (!v || pipe2 (end, O_CLOEXEC) < 0)
         rc = err_set (err, ENOMEM, "no memory to ask");
-    else if ((rc = start_verb (w, visible_to, peer->pipes, end[1], &v->pid)) < 0)
+    else if ((rc = start_verb (w, visible_to, asker, end[1], &v->pid)) < 0)
         (void)err_sys (err, -rc, "cannot start rollcall");
     fileio_close (end[1]);
     if (rc < 0) {
@@ -276,8 +275,7 @@ static int begin_view (struct aggregator *a, const struct control_peer *peer,
         return rc;
     }
     v->a = a;
-    v->asker = peer->asker;
-    v->uid = peer->uid;
+    v->asker = *asker;
     v->end_fd = end[0];
     v->why = "";
     v->least_ns = visible_to ? LEAST_CPU_NS : 1;
@@ -288,28 +286,51 @@ static int begin_view (struct aggregator *a, const struct control_peer *peer,
     v->next = a->views;
     a->views = v;
     if (loop_add_fd (a->loop, v->end_fd, on_end, v) < 0) {
-        (void)kill (v->pid, SIGKILL);
-        (void)forget_view (v);
+        aggregator_end_view (v);
         return err_set (err, ENOMEM, "no memory to ask");
     }
     // no memory: it may stay longer
     (void)loop_add_timer (a->loop, WATCH_NS, on_watch, v);
-    control_defer (v->asker, on_gone, v);
-    return CONTROL_LATER;
+    *ret = v;
+    return 0;
 }
 
-int aggregator_view (struct aggregator *a, const struct control_peer *peer,
-                     const struct json *request, const char *visible_to,
-                     struct err *err)
+int aggregator_begin_view (struct aggregator *a, const struct view_asker *asker,
+                           const struct json *request, const char *visible_to,
+                           struct view **ret, struct err *err)
 {
     struct words w;
     int rc = take_words (request, a->opt->root, &w, err);
 
     if (rc == 0)
         rc = check_gc (a, &w, visible_to, err);
-    if (rc == 0 && (peer->pipes[0] < 0 || peer->pipes[1] < 0 || !peer->asker))
+    if (rc == 0 && (asker->out < 0 || asker->said < 0 || !asker->arg))
         rc = err_set (err, EINVAL, "two pipes have to come along");
     if (rc == 0)
-        rc = check_room (a, peer, err);
-    return rc < 0 ? rc : begin_view (a, peer, &w, visible_to, err);
+        rc = check_room (a, asker, err);
+    return rc < 0 ? rc : begin_view (a, asker, &w, visible_to, ret, err);
+}
+
+/* ---- for a user of this host ---- */
+
+static void answer (void *asker, struct json *text)
+{
+    control_answer (asker, text);
+}
+
+int aggregator_view (struct aggregator *a, const struct control_peer *peer,
+                     const struct json *request, const char *visible_to,
+                     struct err *err)
+{
+    struct view_asker asker = { .out = peer->pipes[0], .said = peer->pipes[1],
+                                .end = answer, .arg = peer->asker };
+    struct view *v = NULL;
+    int rc;
+
+    PRINT (asker.who, "uid %ld", (long)peer->uid);
+    rc = aggregator_begin_view (a, &asker, request, visible_to, &v, err);
+    if (rc < 0)
+        return rc;
+    control_defer (peer->asker, aggregator_end_view, v);
+    return CONTROL_LATER;
 }

@@ -293,32 +293,67 @@ static int get_all_of (struct getting *g, FILE *in)
                ? cli_fail (g->command, rc, "%s", err.text) : rc;
 }
 
-/* The service reads, and this process writes. */
-int archive_get_by_view (const struct archive_options *opt, int n,
-                         char *const *words)
+/* Another process reads, and prints into 'out', which is closed; this one writes.
+ * 'end' waits for its exit status.
+ */
+static int get_from (const struct archive_options *opt, int n,
+                     char *const *words, int out,
+                     int (*end) (const struct command_spec *c, void *arg),
+                     void *arg)
 {
-    struct cli_view v;
     struct getting g;
-    FILE *in;
-    int status = cli_view_begin (opt->command, opt->root, opt, n, words, &v);
-    int rc;
+    FILE *in = fdopen (out, "r");
+    int rc, status;
 
-    if (status)
-        return status;
-    if (!(in = fdopen (v.out, "r")))
+    if (!in)
         return cli_fail (opt->command, EX_OSERR, "no memory");
-    v.out = -1;
     cli_catch_signals ();
     begin_get (&g, opt, n - 1, words + 1);
     rc = get_all_of (&g, in);
     (void)fclose (in);
-    status = cli_view_end (opt->command, &v);
+    status = end (opt->command, arg);
     if (atomic_load (&cli_cancelled))
         status = interrupted (&g);
     else
         status = rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
     end_get (&g);
     return status;
+}
+
+static int end_view (const struct command_spec *c, void *v)
+{
+    return cli_view_end (c, v);
+}
+
+int archive_get_by_view (const struct archive_options *opt, int n,
+                         char *const *words)
+{
+    struct cli_view v;
+    int status = cli_view_begin (opt->command, opt->root, opt, n, words, &v);
+    int out = v.out;
+
+    v.out = -1;
+    return status ? status : get_from (opt, n, words, out, end_view, &v);
+}
+
+static int end_place (const struct command_spec *c, void *v)
+{
+    return place_print (c, v);
+}
+
+int archive_get_by_place (const struct archive_options *opt,
+                          const struct cli_place *place, int n,
+                          char *const *words)
+{
+    struct json *request = cli_view_request (opt->command, opt, n, words);
+    struct place_view v;
+    struct err err = { "" };
+    int rc = place_begin (place, request, &v, &err), out = v.out;
+
+    json_free (request);
+    v.out = -1;
+    return rc < 0 ? cli_fail (opt->command, EX_OSERR, "%s", err.text)
+                  : get_from (opt, n, words, out, end_place, &v);
 }
 
 int archive_get_files (const struct archive_options *opt, struct archive *a,

@@ -2,6 +2,7 @@
 #ifndef ROLLCALL_INTERCHANGE_ARCHIVE_VERB_H
 #define ROLLCALL_INTERCHANGE_ARCHIVE_VERB_H
 
+#include "several/ask_places.h"
 #include "shared/command.h"
 
 #include "archive/archive.h"
@@ -19,6 +20,7 @@ struct archive_prune_options {
 
 struct archive_options {
     const struct command_spec *command;         // for messages
+    struct cli_where where;
     const char *root, *job, *file, *compress;
     struct option_list tags;
     int64_t threads, width;
@@ -66,6 +68,10 @@ int archive_get_files (const struct archive_options *opt, struct archive *a,
                        int n, char *const *words);
 int archive_get_by_view (const struct archive_options *opt, int n,
                          char *const *words);
+/* The same from an aggregator elsewhere. */
+int archive_get_by_place (const struct archive_options *opt,
+                          const struct cli_place *place, int n,
+                          char *const *words);
 int archive_export (const struct archive_options *opt, struct archive *a,
                     const char *job, const char *file);
 int archive_import (const struct archive_options *opt, const char *file);

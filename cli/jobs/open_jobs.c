@@ -1,7 +1,4 @@
-/* cli/jobs/open_jobs.c - the jobs of a root, or of PostgreSQL, opened
- *
- * This folder: what verbs ask about many jobs, and rollcall push.
- */
+/* cli/jobs/open_jobs.c - the jobs of a root, or of PostgreSQL, opened */
 #include "jobs/open_jobs.h"
 
 #include "run/run.h"

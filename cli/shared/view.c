@@ -55,7 +55,7 @@ static bool has_value (const struct command_spec *c, const char *word)
 static int add_word (void *arg, const char *word)
 {
     static const char *const own[] = {
-        "--root", "--state", "--expect", "--file", "--compress",
+        "--root", "--aggregators", "--key", "--server-key", "--state", "--expect", "--file", "--compress",
         "--threads", "--grace", "--unused", "--forget-metadata-after", "--owner",
         "--foreign-output",
     };
@@ -74,9 +74,8 @@ static int add_word (void *arg, const char *word)
     return 0;
 }
 
-static struct json *make_request (const struct command_spec *c,
-                                  const void *opt, int n,
-                                  char *const *operands)
+struct json *cli_view_request (const struct command_spec *c, const void *opt,
+                               int n, char *const *operands)
 {
     struct json *j = json_object (), *list;
     struct view_words w = { .c = c };
@@ -103,7 +102,7 @@ int cli_view_begin (const struct command_spec *c, const char *root,
     if (pipe2 (out, O_CLOEXEC) < 0 || pipe2 (said, O_CLOEXEC) < 0)
         (void)err_sys (&err, errno, "cannot make a pipe");
     else
-        rc = control_ask_for (root, make_request (c, opt, n, operands),
+        rc = control_ask_for (root, cli_view_request (c, opt, n, operands),
                               (int[]){ out[1], said[1] }, &err);
     fileio_close (out[1]);
     fileio_close (said[1]);

@@ -25,6 +25,12 @@ int cli_view_begin (const struct command_spec *c, const char *root,
                     struct cli_view *v);
 int cli_view_end (const struct command_spec *c, struct cli_view *v);
 
+/* What a service, or rollcall with another root, is asked then: a request "view"
+ * (aggregator_views.c), which the caller frees.
+ */
+struct json *cli_view_request (const struct command_spec *c, const void *opt,
+                               int n, char *const *operands);
+
 /* Whether a service runs this process for a user; and the user whose jobs it may
  * show, or NULL: all.
  */

@@ -389,11 +389,13 @@ static bool has_host (const char *hosts, const char *host)
     return false;
 }
 
-int keyring_speaks (struct keyring *k, const char *who, const char *host,
-                    struct err *why)
+/* Find the key of a name; *ret is NULL if there is none any more. */
+static int find_name (struct keyring *k, const char *who,
+                      const struct keyring_entry **ret, struct err *why)
 {
     const struct keyring_entry *found = NULL, *e;
 
+    *ret = NULL;
     refresh (k);
     if (k->rc < 0)
         return err_set (why, EACCES, "keys cannot be checked: %s",
@@ -402,6 +404,37 @@ int keyring_speaks (struct keyring *k, const char *who, const char *host,
         if (e->state != KEY_REVOKED && (!found || e->state == KEY_ENROLLED))
             found = e;
     }
+    *ret = found;
+    return 0;
+}
+
+int keyring_reads (struct keyring *k, const char *who,
+                   char ret[KEY_READS_SIZE], struct err *why)
+{
+    const struct keyring_entry *found;
+    int rc = find_name (k, who, &found, why);
+
+    if (rc == 0 && (!found || !found->file.reads[0]))
+        rc = err_set (why, EACCES, "key %s is one of a node, which reads "
+                      "nothing: where the aggregator is, rollcall key bind %s "
+                      "--reads USER, or --reads-all, makes it one of a person",
+                      who, who);
+    if (rc == 0)
+        memcpy (ret, found->file.reads, KEY_READS_SIZE);
+    return rc;
+}
+
+int keyring_speaks (struct keyring *k, const char *who, const char *host,
+                    struct err *why)
+{
+    const struct keyring_entry *found;
+    int rc = find_name (k, who, &found, why);
+
+    if (rc < 0)
+        return rc;
+    if (found && found->file.reads[0])
+        return err_set (why, EACCES, "key %s is one of a person (--reads), and "
+                        "delivers nothing", who);
     if (!found || !found->file.hosts[0])
         return 0;
     if (strcmp (found->file.hosts, KEY_ANY_HOST) == 0 ||
@@ -574,8 +607,10 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
     rc = key_read (path, &old, err);
     if (rc < 0 && rc != -ENOENT)
         return rc;
-    if (rc == 0)
+    if (rc == 0) {
         memcpy (k.hosts, old.hosts, sizeof (k.hosts));
+        memcpy (k.reads, old.reads, sizeof (k.reads));
+    }
     if (rc == 0 && strcmp (old.public_key, public_key) != 0) {
         if (grace_s < 0)
             return err_set (err, EEXIST, "%s is enrolled with another key: "
@@ -587,8 +622,9 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
     return key_write (path, &k, err);
 }
 
-int keyring_bind (const char *dir, const char *name, const char *hosts,
-                  struct err *err)
+/* A key is a node's, or a person's. */
+static int set_use (const char *dir, const char *name, const char *hosts,
+                    const char *reads, struct err *err)
 {
     struct key_file k;
     char path[PATH_MAX];
@@ -596,15 +632,31 @@ int keyring_bind (const char *dir, const char *name, const char *hosts,
 
     if (rc < 0)
         return rc;
+    if ((rc = key_read (path, &k, err)) < 0)
+        return rc == -ENOENT ? err_set (err, ENOENT, "%s is not enrolled in "
+                                        "%s", name, dir) : rc;
+    PRINT (k.hosts, "%s", hosts);
+    PRINT (k.reads, "%s", reads);
+    return write_public (path, &k, err);
+}
+
+int keyring_bind (const char *dir, const char *name, const char *hosts,
+                  struct err *err)
+{
     if (!key_valid_hosts (hosts))
         return err_set (err, EINVAL, "\"%.80s\" is not the name of a host, or "
                         "they are too many: %d bytes have room", hosts,
                         KEY_HOSTS_SIZE);
-    if ((rc = key_read (path, &k, err)) < 0)
-        return rc == -ENOENT ? err_set (err, ENOENT, "%s is not enrolled in "
-                                        "%s", name, dir) : rc;
-    memcpy (k.hosts, hosts, strlen (hosts) + 1);
-    return write_public (path, &k, err);
+    return set_use (dir, name, hosts, "", err);
+}
+
+int keyring_let_read (const char *dir, const char *name, const char *reads,
+                      struct err *err)
+{
+    if (!key_valid_reads (reads))
+        return err_set (err, EINVAL, "\"%.80s\" is not the name of a user",
+                        reads);
+    return set_use (dir, name, "", reads, err);
 }
 
 static bool has_key (const char *dir, const char *place, const char *name,
@@ -641,6 +693,7 @@ static int enrol_next (const char *dir, struct key_file *old,
         (rc = keep_rotated (dir, old, grace_s, err)) < 0)
         return rc;
     memcpy (public.hosts, there.hosts, sizeof (public.hosts));
+    memcpy (public.reads, there.reads, sizeof (public.reads));
     return key_write (path, &public, err);
 }
 

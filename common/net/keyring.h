@@ -8,7 +8,8 @@
  *
  * A key is valid for the hosts that its file in enrolled/ names.  If it names
  * none, the caller (an aggregator) binds the key to the first host that uses
- * it.
+ * it.  A key whose file names whose jobs it reads is a person's: it delivers
+ * nothing.
  *
  * A key in revoked/ may not connect, wherever else it is.  Files are replaced
  * atomically; a running aggregator notices changes of the directories.
@@ -55,6 +56,12 @@ int keyring_allow (void *keyring, const char *public_key,
 int keyring_speaks (struct keyring *k, const char *who, const char *host,
                     struct err *why);
 
+/* Whose jobs the key of this name may ask for: 0 and the name of a user, or
+ * KEY_READS_ALL.  -EACCES: it is a node's key, or cannot be checked.
+ */
+int keyring_reads (struct keyring *k, const char *who,
+                   char ret[KEY_READS_SIZE], struct err *why);
+
 /* Get the security of a listener: the pair "server" of the directory, and the
  * enrolled keys.  The keyring is borrowed as long as the net exists.  Errors as
  * key_read.
@@ -82,6 +89,12 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
  */
 int keyring_bind (const char *dir, const char *name, const char *hosts,
                   struct err *err);
+
+/* Let the key of 'name' ask for the jobs of a user (struct key_file), and deliver
+ * nothing any more; keyring_bind undoes that.  As keyring_bind.
+ */
+int keyring_let_read (const char *dir, const char *name, const char *reads,
+                      struct err *err);
 
 /* Replace the pair of 'name' by a new one.  If it is enrolled here, the old key
  * stays valid for 'grace_s' seconds.  The .pub of KEYRING_SERVER contains the

@@ -76,6 +76,12 @@ bool key_valid_hosts (const char *hosts)
     return hosts[0] != '\0' && strlen (hosts) < KEY_HOSTS_SIZE;
 }
 
+bool key_valid_reads (const char *reads)
+{
+    return key_valid_hosts (reads) && !strchr (reads, ' ') &&
+           strlen (reads) < KEY_READS_SIZE;
+}
+
 static bool take_text (char *out, size_t max, const char *value)
 {
     if (out[0] || strlen (value) >= max)        // it is repeated, or too long
@@ -104,6 +110,9 @@ static bool take_metadata (struct key_file *k, const char *name,
     if (strcmp (name, "hosts") == 0)
         return key_valid_hosts (value) &&
                take_text (k->hosts, sizeof (k->hosts), value);
+    if (strcmp (name, "reads") == 0)
+        return key_valid_reads (value) &&
+               take_text (k->reads, sizeof (k->reads), value);
     return true;
 }
 
@@ -231,6 +240,8 @@ void key_print (const struct key_file *k, struct buf *out)
     print_date (out, "former-until", k->former_until);
     if (k->hosts[0])
         buf_printf (out, "    hosts = \"%s\"\n", k->hosts);
+    if (k->reads[0])
+        buf_printf (out, "    reads = \"%s\"\n", k->reads);
     buf_printf (out, "curve\n    public-key = \"%s\"\n", k->public_key);
     if (k->secret_key[0])
         buf_printf (out, "    secret-key = \"%s\"\n", k->secret_key);

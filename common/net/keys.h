@@ -7,6 +7,7 @@
  *       name = "node-1"
  *       created = "2026-11-21T06:20:00Z"
  *       hosts = "node-1 node-1.example"
+ *       reads = "alice"
  *   curve
  *       public-key = "..."
  *       secret-key = "..."
@@ -28,6 +29,8 @@
 #define KEY_HOSTS_SIZE 1024             // bytes of names; a gateway for more
                                         // hosts needs KEY_ANY_HOST
 #define KEY_ANY_HOST "*"
+#define KEY_READS_SIZE 64               // bytes of the name of a user
+#define KEY_READS_ALL "*"
 #define KEY_SERVERS_MAX 2               // keys of one aggregator at a time
 
 struct key_file {
@@ -41,6 +44,9 @@ struct key_file {
     int64_t former_until;
     char hosts[KEY_HOSTS_SIZE];         // hosts that it is valid for, separated
                                         // by spaces; KEY_ANY_HOST; "": not said
+    char reads[KEY_READS_SIZE];         // "": a node's key.  Else it delivers
+                                        // nothing, and may ask for the jobs of
+                                        // this user, or KEY_READS_ALL
 };
 
 /* Whether the name of a key is valid: letters, digits, '.', '_', '-', not
@@ -52,6 +58,11 @@ bool key_valid_name (const char *name);
  * characters or slashes.
  */
 bool key_valid_hosts (const char *hosts);
+
+/* Whether it is the name of a user, or KEY_READS_ALL: shorter than
+ * KEY_READS_SIZE, without blanks, quotes, control characters or slashes.
+ */
+bool key_valid_reads (const char *reads);
 
 /* Whether a text has the form of a key: 40 characters of Z85. */
 bool key_valid (const char *key);

@@ -51,6 +51,7 @@
 #define F_PART "P"
 #define F_FACTS "q"
 #define F_CODECS "X"
+#define F_STREAM "D"
 
 static const struct {
     enum message_type type;
@@ -70,6 +71,8 @@ static const struct {
     { MESSAGE_PING, "ping", F_LEFT },
     { MESSAGE_HAVE, "have", F_ITEM F_HAVE F_TEXT },
     { MESSAGE_DIVIDED, "divided", F_HOME F_TEXT },
+    { MESSAGE_ASK, "ask", F_ITEM },
+    { MESSAGE_MORE, "more", F_ITEM F_SIZE },
     { MESSAGE_WELCOME, "welcome", F_SENT F_WALL F_LOST F_RAW
       F_CODECS F_TEXT },
     { MESSAGE_REFUSED, "refused", F_TEXT F_REASON },
@@ -78,6 +81,8 @@ static const struct {
     { MESSAGE_STOP, "stop", F_TEXT },
     { MESSAGE_ROLL, "roll", F_COMPLETE F_TEXT },
     { MESSAGE_WANT, "want", F_ITEM F_RANK F_CAPTURE F_PATH F_PLACE },
+    { MESSAGE_OUTPUT, "output", F_ITEM F_STREAM F_OFFSET },
+    { MESSAGE_END, "end", F_ITEM F_STATUS F_SIZE F_CONTENT F_TEXT },
 };
 
 #define TYPES (sizeof (types) / sizeof (types[0]))
@@ -90,6 +95,11 @@ static const char *fields_of (unsigned type)
             return types[i].fields;
     }
     return NULL;
+}
+
+bool message_has_data (enum message_type t)
+{
+    return t == MESSAGE_CHUNK || t == MESSAGE_ASK || t == MESSAGE_OUTPUT;
 }
 
 const char *message_name (enum message_type t)
@@ -172,6 +182,7 @@ static void put_field (struct buf *b, const struct message *m, char field)
         break;
     case 'q': message_put_facts (b, &m->facts); break;
     case 'X': wire_put_u8 (b, (uint8_t)m->codecs); break;
+    case 'D': wire_put_u8 (b, (uint8_t)m->stream); break;
     case 'e':
         wire_put_i64 (b, m->command.ns);
         wire_put_i64 (b, m->command.signal);
@@ -260,6 +271,7 @@ static void get_field (struct wire *w, struct message *m, char field)
         break;
     case 'q': message_get_facts (w, &m->facts); break;
     case 'X': m->codecs = wire_u8 (w); break;
+    case 'D': m->stream = wire_u8 (w); break;
     default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }
@@ -369,6 +381,10 @@ static bool plausible (const struct message *m)
     case MESSAGE_WANT:
         return message_valid_place (m->place) && valid_path (m->path) &&
                message_valid_item (ITEM_ROWS, m->rank, m->capture, "");
+    case MESSAGE_OUTPUT:
+        return m->stream < ANSWER_STREAMS;
+    case MESSAGE_END:
+        return m->status >= 0 && m->status <= STATUS_MAX;
     case MESSAGE_HAVE:
         return m->have <= HAVE_NOT_HERE && m->came <= m->files &&
                m->gone <= m->files - m->came;

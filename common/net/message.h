@@ -33,6 +33,9 @@ enum message_type {
     MESSAGE_PING = 8,
     MESSAGE_HAVE = 9,           // what became of a WANT
     MESSAGE_DIVIDED = 10,       // the job goes to several aggregators
+    // from people who ask
+    MESSAGE_ASK = 16,           // a question
+    MESSAGE_MORE = 17,          // go on, up to so many bytes of the answer
     // from aggregators
     MESSAGE_WELCOME = 32,
     MESSAGE_REFUSED = 33,
@@ -41,6 +44,9 @@ enum message_type {
     MESSAGE_STOP = 36,          // end the COMMANDs
     MESSAGE_ROLL = 37,          // the job is over
     MESSAGE_WANT = 38,          // seal and offer raw files of a capture
+    // from aggregators to people
+    MESSAGE_OUTPUT = 48,        // a piece of an answer
+    MESSAGE_END = 49,           // the end of an answer
 };
 
 enum item_kind { ITEM_ROWS = 1, ITEM_RAW = 2 };
@@ -50,6 +56,12 @@ enum chunk_part {
     PART_BYTES = 0,             // of the content
     PART_LIST = 1,              // of the list of the SHA-256s of its chunks
 };
+
+/* What a piece of an answer is of. */
+enum answer_stream { ANSWER_OUT = 0, ANSWER_SAID = 1 };
+#define ANSWER_STREAMS 2
+#define ANSWER_PIECE_MAX 12288          // bytes
+#define ANSWER_QUESTION_MAX 16384       // bytes of a question
 
 #define MESSAGE_LIST_CHUNKS (CONTENT_CHUNK / DIGEST_SIZE)       // of a GET, at
                                                                 // most
@@ -99,15 +111,19 @@ struct message {
     int64_t local_rank;                 // RANK: -1 unknown
     enum rank_phase phase;              // RANK
     int64_t status;                     // RANK: exit status, 128+n of signal
-                                        // n, -1: ended on request
+                                        // n, -1: ended on request; END: exit
+                                        // status
+    enum answer_stream stream;          // OUTPUT
     struct command_end command;         // RANK
     int64_t mpi_rank, mpi_size;         // RANK: rank and size of its process
                                         // according to MPI; size 0: not known
     uint64_t item;                      // OFFER ... ACK: the agent's number;
-                                        // WANT, HAVE: the aggregator's
+                                        // WANT, HAVE: the aggregator's; ASK ...
+                                        // END: the asker's
     enum item_kind kind;                // OFFER
-    struct digest content;              // OFFER
-    uint64_t size;                      // OFFER: bytes
+    struct digest content;              // OFFER; END: of all that was printed
+    uint64_t size;                      // OFFER: bytes; END: printed; MORE: that
+                                        // may come, of both streams, since ASK
     int64_t newest_ns;                  // OFFER: when the capture was last
                                         // written to, since 1970; the later of
                                         // two versions counts; 0: not known
@@ -119,11 +135,13 @@ struct message {
                                         // given; else ""
     struct file_facts facts;            // OFFER: of a raw file
     enum chunk_part part;               // GET, CHUNK
-    uint64_t offset;                    // GET, CHUNK: in that part
+    uint64_t offset;                    // GET, CHUNK: in that part; OUTPUT: in
+                                        // the stream
     uint32_t length;                    // GET: at most CONTENT_CHUNK
     enum chunk_codec codec;             // CHUNK: encoding of the data
     unsigned codecs;                    // WELCOME: that the aggregator has
-    const void *data;                   // CHUNK: borrowed
+    const void *data;                   // CHUNK, OUTPUT; ASK: a JSON object;
+                                        // borrowed
     size_t data_size;
     void *owned;                        // CHUNK: if not NULL, 'data' is in this
                                         // memory, which net_send frees
@@ -145,14 +163,17 @@ struct message {
     uint64_t files, came, gone;         // HAVE: files of the WANT; of these,
                                         // how many are acknowledged, and how
                                         // many will never come
-    char text[MESSAGE_TEXT_MAX];        // RANK, GONE, NOTE, REFUSED, STOP,
+    char text[MESSAGE_TEXT_MAX];        // RANK, GONE, NOTE, REFUSED, STOP, END,
 };                                      // ROLL, DONE, HAVE; WELCOME: why
                                         // nothing is requested, or ""
 
-/* Append the bytes of a message, without the data of a CHUNK. */
+/* Whether messages of a type have data, in a frame of its own. */
+bool message_has_data (enum message_type t);
+
+/* Append the bytes of a message, without its data. */
 void message_encode (const struct message *m, struct buf *out);
 
-/* Decode a message; the caller sets 'data' of a CHUNK. -EBADMSG: it is
+/* Decode a message; the caller sets its data. -EBADMSG: it is
  * malformed, or a member is out of bounds; -EPROTONOSUPPORT: it is of another
  * version, or has an unknown type or members.  Answer both with REFUSED and the
  * reason.

@@ -328,7 +328,7 @@ static int receive_frames (struct net *n, zmq_msg_t *frames)
 }
 
 /* Whether to deliver a message.  If its sender may not connect any more, its
- * HELLO is answered.
+ * HELLO, or ASK, is answered.
  */
 static bool is_admitted (struct net *n, struct net_peer *peer,
                          zmq_msg_t *frame, const struct message *m)
@@ -341,7 +341,7 @@ static bool is_admitted (struct net *n, struct net_peer *peer,
     if (!n->router || !n->secured ||
         zap_check (n, frame, peer->who, &why) == 0)
         return true;
-    if (!m || m->type != MESSAGE_HELLO) {
+    if (!m || (m->type != MESSAGE_HELLO && m->type != MESSAGE_ASK)) {
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
         return false;
     }
@@ -361,7 +361,7 @@ static bool has_share (struct net *n, const struct net_peer *peer,
 
     if (!n->router || connection_share_admits (n, peer->who, frame))
         return true;
-    if (m && m->type == MESSAGE_HELLO) {
+    if (m && (m->type == MESSAGE_HELLO || m->type == MESSAGE_ASK)) {
         PRINT (refused.text, "key %s has as many connections here as it may: "
                "try again later", peer->who);
         (void)net_send (n, peer, &refused);
@@ -384,9 +384,9 @@ static void deliver (struct net *n, zmq_msg_t *frames, int count)
         return;
     rc = message_decode (&m, zmq_msg_data (&frames[at]),
                          zmq_msg_size (&frames[at]), &err);
-    if (rc == 0 && count != at + 1 + (m.type == MESSAGE_CHUNK))
+    if (rc == 0 && count != at + 1 + message_has_data (m.type))
         rc = err_set (&err, EBADMSG, "a message of %d frames", count);
-    if (rc == 0 && m.type == MESSAGE_CHUNK) {
+    if (rc == 0 && message_has_data (m.type)) {
         m.data = zmq_msg_data (&frames[at + 1]);
         m.data_size = zmq_msg_size (&frames[at + 1]);
     }
@@ -541,7 +541,7 @@ static int send_data (struct net *n, const struct message *m)
 int net_send (struct net *n, const struct net_peer *to,
               const struct message *m)
 {
-    bool chunk = m->type == MESSAGE_CHUNK;
+    bool data = message_has_data (m->type);
     struct buf b;
     int rc = 0;
 
@@ -552,8 +552,8 @@ int net_send (struct net *n, const struct net_peer *to,
     if (rc == 0 && n->router)
         rc = send_frame (n, to->id, to->size, true);
     if (rc == 0)
-        rc = send_frame (n, b.data, b.size, chunk);
-    if (rc == 0 && chunk)
+        rc = send_frame (n, b.data, b.size, data);
+    if (rc == 0 && data)
         rc = send_data (n, m);
     else
         free (m->owned);

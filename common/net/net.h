@@ -88,7 +88,7 @@ int net_reach (const char *endpoint, const struct net_security *security,
 /* Let the loop call 'fn' for every message.  'from' is NULL on the connecting
  * side.  For a malformed message 'm' is NULL, 'bad' is the result of
  * message_decode and 'err' the reason.  Messages of peers that may not connect
- * (any more) are dropped; their HELLO is answered with REFUSED.
+ * (any more) are dropped; their HELLO or ASK is answered with REFUSED.
  */
 typedef void net_fn (void *arg, const struct net_peer *from,
                      const struct message *m, int bad, const struct err *err);

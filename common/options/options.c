@@ -159,6 +159,22 @@ static bool has_need (const struct command_spec *c, const struct option_spec *o,
     return true;
 }
 
+/* What is said replaces what was not. */
+static void begin_list (const struct option_spec *o, void *out, bool said)
+{
+    struct option_list *list = (void *)((char *)out + o->offset);
+
+    if (o->kind == OPTION_LIST && !list->said)
+        *list = (struct option_list){ .said = said };
+}
+
+static int set_value (const struct option_spec *o, const char *value,
+                      void *out, struct err *err)
+{
+    begin_list (o, out, true);
+    return set (o, value, out, err);
+}
+
 static int set_defaults (const struct command_spec *c, void *out,
                          struct err *err)
 {
@@ -170,6 +186,7 @@ static int set_defaults (const struct command_spec *c, void *out,
         if (o->fallback)
             rc = set (o, o->fallback, out, err);
         if (rc == 0 && value && *value) {
+            begin_list (o, out, false);
             rc = set (o, value, out, err);
             if (rc < 0)
                 return err_prefix (err, rc, "environment variable %s", o->env);
@@ -324,7 +341,7 @@ enum options_result options_parse (const struct command_spec *c, int argc,
         if (v == 'h' || v >= OPT_HELP)
             return OPTIONS_DONE;
         o = options_find (c, v);
-        if (set (o, optarg ? optarg : "1", out, err) < 0)
+        if (set_value (o, optarg ? optarg : "1", out, err) < 0)
             return OPTIONS_USAGE;
         given[o - c->options] = true;
     }

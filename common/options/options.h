@@ -26,12 +26,14 @@ enum option_kind {
     OPTION_ROOM,                // struct space_limit, bytes or "5%"
     OPTION_ENDPOINT,            // const char *, as "tcp://10.0.0.1:7077"
     OPTION_ENDPOINTS,           // one or more of these, with commas between
-    OPTION_LIST,                // struct option_list, may be repeated
+    OPTION_LIST,                // struct option_list, may be repeated; what is
+                                // said replaces the default
 };
 
 struct option_list {
     const char *items[OPTION_LIST_MAX];
     size_t n;
+    bool said;                  // on the command line
 };
 
 struct option_spec {

@@ -73,24 +73,27 @@ aggregator/job_build            all net jobs select publish builder ledger
     aggregator/store archive
 aggregator/postgres             all net sqlite_pages publish query ledger catalogue
 aggregator/interchange          all net object_store ledger aggregator/store fsck archive
+aggregator/answers              all net
 aggregator/service              all net object_store publish findings builder ledger
-    transfer uploads archive job_build catalogue postgres aggregator/store
+    answers transfer uploads archive job_build catalogue postgres aggregator/store
 
 cli/shared                      all aggregator/query aggregator/builder
     aggregator/ledger aggregator/archive aggregator/store
+cli/several                     all net shared aggregator/store
 cli/check                       all net shared node_agent/throttle
     node_agent/ship
 cli/run                         all net shared check node_agent/control
     node_agent/world node_agent/disk node_agent/offline_analysis
     aggregator/publish aggregator/query aggregator/builder aggregator/summary
-cli/interchange                 all net object_store shared node_agent/extract node_agent/identity
+cli/interchange                 all net object_store shared several node_agent/extract node_agent/identity
     node_agent/discovery node_agent/spool node_agent/world aggregator/ledger
     aggregator/export aggregator/store aggregator/archive aggregator/interchange
-cli/jobs                        all net shared cli/run aggregator/ledger
+cli/jobs                        all net shared several cli/run aggregator/query
+    aggregator/ledger
     aggregator/store aggregator/catalogue aggregator/postgres
 cli/mpi                         all net shared run node_agent/extract
     node_agent/world aggregator/builder aggregator/job_build
-cli                             all net object_store sqlite_pages cli/interchange cli/jobs cli/mpi cli/shared cli/check cli/run
+cli                             all net object_store sqlite_pages cli/interchange cli/jobs cli/mpi cli/shared cli/several cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
     node_agent/offline_analysis aggregator/jobs aggregator/select aggregator/publish

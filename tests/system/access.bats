@@ -96,6 +96,8 @@ only ()                             # JOB: of the three, in the output
         expect_status 66
         run as daemon "$ROLLCALL" archive ls "$job"
         expect_status 66
+        run as daemon "$ROLLCALL" archive result "$job"
+        expect_status 66
         run as daemon "$ROLLCALL" fetch --rank 0 "$job"
         expect_status 66
         shows "no job $job of user daemon"
@@ -104,6 +106,18 @@ only ()                             # JOB: of the three, in the output
         expect_status 66
         is "files of $job" 0 "$(find "mine.$job" -type f | wc -l)"
     done
+    "$ROLLCALL" archive result alice >want.db
+    as daemon "$ROLLCALL" archive result alice >got.db
+    cmp want.db got.db
+    # and so does a verb that reads it
+    mkdir cache && chown daemon cache
+    for job in alice bob; do
+        run as daemon env -C cache XDG_CACHE_HOME=$PWD/cache "$ROLLCALL" query \
+            --json steps "$job"
+        [ "$job" = bob ] || is "steps" "$(env -C cache "$ROLLCALL" query --json \
+            steps alice)" "$output"
+    done
+    expect_status 66
     # as wide as his terminal
     for width in 40 100; do
         is "ls at $width" "$("$ROLLCALL" archive ls --width "$width" alice)" \

@@ -57,7 +57,8 @@ void service_open (struct service *s)
     assert_int_equal (store_open (s->root, a->ledger, &a->store, NULL), 0);
     assert_int_equal (ledger_begin_epoch (a->ledger, NULL), 0);
     a->transfers = transfers_create (on_send, s, a->ledger, a->store);
-    assert_true (a->build_fd >= 0 && a->loop && a->transfers);
+    a->answers = answers_create (a->loop, NULL);
+    assert_true (a->build_fd >= 0 && a->loop && a->transfers && a->answers);
     transfers_set_extra_work (a->transfers, aggregator_commit_notes, a);
     aggregator_open_wants (a);
 }
@@ -68,6 +69,7 @@ void service_close (struct service *s)
 
     aggregator_end_gc (a);
     aggregator_end_retention (a);
+    answers_destroy (a->answers);
     transfers_destroy (a->transfers);
     loop_destroy (a->loop);
     store_close (a->store);

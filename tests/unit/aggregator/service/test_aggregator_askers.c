@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sysexits.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -333,13 +334,75 @@ static void test_stalls (void **state)
     }
 }
 
+/* The status of the answer to this question. */
+static int64_t told (struct service *s, const char *who, const char *question)
+{
+    const struct message m = { .type = MESSAGE_ASK, .item = 1,
+                               .data = question,
+                               .data_size = strlen (question) };
+    const struct message *end;
+
+    s->nsent = 0;
+    s->who = who;
+    service_hear (s, 1, &m);
+    assert_int_equal (s->nsent, 1);
+    end = &s->sent[0];
+    assert_int_equal (end->type, MESSAGE_END);
+    assert_true (end->text[0]);
+    return end->status;
+}
+
+/* Over the network: only a person with a key of his own, and nothing but what a
+ * user of this host may see.
+ */
+static void test_remote (void **state)
+{
+    static const char jobs[] = "{\"do\": \"view\", \"verb\": \"jobs\"}";
+    static const char *const bad[] = {
+        "", "{", "[]", "{\"do\": \"gc\"}", "{\"do\": \"rm\", \"job\": \"j\"}",
+        "{\"do\": \"view\", \"verb\": \"fsck\"}",
+        ("{\"do\": \"view\", \"verb\": \"jobs\", "
+         "\"options\": [\"--root\", \"/\"]}"),
+    };
+    static char large[ANSWER_QUESTION_MAX + 2];
+    struct service *s = *state;
+    char dir[PATH_MAX];
+    struct key_file k;
+
+    (void)snprintf (dir, sizeof (dir), "%s/keys", s->dir);
+    assert_int_equal (told (s, NULL, jobs), EX_NOPERM);   // no keys at all
+    s->a.peer_access.keyring = keyring_open (dir);
+    for (size_t i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "node" : "me";
+
+        assert_int_equal (key_make (name, &k, NULL), 0);
+        assert_int_equal (keyring_enrol (dir, name, k.public_key, -1, NULL), 0);
+    }
+    assert_int_equal (keyring_let_read (dir, "me", "alice", NULL), 0);
+    assert_int_equal (told (s, "", jobs), EX_NOPERM);
+    assert_int_equal (told (s, "node", jobs), EX_NOPERM);
+    assert_int_equal (told (s, "nobody", jobs), EX_NOPERM);
+    // there is no program beside this test
+    assert_int_equal (told (s, "me", jobs), EX_IOERR);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++)
+        assert_int_equal (told (s, "me", bad[i]),
+                          strstr (bad[i], "fsck") ? EX_NOPERM : EX_USAGE);
+    memset (large, ' ', sizeof (large) - 1);
+    assert_int_equal (told (s, "me", large), EX_USAGE);
+    s->opt.job = "j";           // a run
+    assert_int_equal (told (s, "me", jobs), EX_NOPERM);
+    s->opt.job = NULL;
+    keyring_close (s->a.peer_access.keyring);
+    s->a.peer_access.keyring = NULL;
+}
+
 int main (void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_may), TEST (test_added), TEST (test_words), TEST (test_root), TEST (test_stalls),
-        TEST (test_collection_waits),
+        TEST (test_collection_waits), TEST (test_remote),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

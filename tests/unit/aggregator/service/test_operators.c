@@ -15,7 +15,7 @@
 
 static void test_find (void **state)
 {
-    struct option_list l = { { "root", "@root" }, 2 };
+    struct option_list l = { .items = { "root", "@root" }, .n = 2 };
     struct operators o;
     struct err err;
 
@@ -24,10 +24,10 @@ static void test_find (void **state)
     assert_int_equal (o.nusers, 1);
     assert_int_equal (o.ngroups, 1);
     assert_string_equal (o.text, "root, @root");
-    l = (struct option_list){ { "no.such.user" }, 1 };
+    l = (struct option_list){ .items = { "no.such.user" }, .n = 1 };
     assert_int_equal (operators_find (&l, &o, &err), -EINVAL);
     assert_non_null (strstr (err.text, "no user no.such.user"));
-    l = (struct option_list){ { "@no.such.group" }, 1 };
+    l = (struct option_list){ .items = { "@no.such.group" }, .n = 1 };
     assert_int_equal (operators_find (&l, &o, &err), -EINVAL);
     assert_non_null (strstr (err.text, "no group no.such.group"));
 }

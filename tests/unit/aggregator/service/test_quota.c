@@ -48,7 +48,7 @@ static struct usage two_users (void)
 
 static void test_options (void **state)
 {
-    struct option_list l = { { "1kB", "bob=2kB", "a=b=3kB" }, 3 };
+    struct option_list l = { .items = { "1kB", "bob=2kB", "a=b=3kB" }, .n = 3 };
     struct quotas q = { .root = 0 };
 
     (void)state;
@@ -58,16 +58,16 @@ static void test_options (void **state)
     assert_int_equal (q.user, 1000);
     assert_int_equal (q.nusers, 2);
     assert_int_equal (q.users[1].bytes, 3000);
-    l = (struct option_list){ { "bob=much" }, 1 };
+    l = (struct option_list){ .items = { "bob=much" }, .n = 1 };
     assert_int_equal (quotas_read (&q, &l, &why), -EINVAL);
     says (&why, "bob=much");
-    l = (struct option_list){ { "=5" }, 1 };
+    l = (struct option_list){ .items = { "=5" }, .n = 1 };
     assert_int_equal (quotas_read (&q, &l, NULL), -EINVAL);
 }
 
 static void test_user (void **state)
 {
-    struct option_list l = { { "1600", "bob=10kB" }, 2 };
+    struct option_list l = { .items = { "1600", "bob=10kB" }, .n = 2 };
     struct usage u = two_users ();
     struct quotas q = { .root = 0 };
 

@@ -180,6 +180,51 @@ static void test_many (void **state)
     assert_int_equal (allowed (k.public_key, ""), -EKEYREVOKED);
 }
 
+static int reads (const char *who, const char *expected)
+{
+    char user[KEY_READS_SIZE] = "";
+    struct err why = { "" };
+    int rc = keyring_reads (ring, who, user, &why);
+
+    if (rc == 0)
+        assert_string_equal (user, expected);
+    else
+        assert_true (why.text[0]);
+    return rc;
+}
+
+/* A key is a node's or a person's, also when it is replaced. */
+static void test_reads (void **state)
+{
+    struct key_file k, next;
+
+    (void)state;
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    assert_int_equal (key_make ("y", &next, NULL), 0);
+    assert_int_equal (keyring_let_read ("keys", "n", "alice", NULL), -ENOENT);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL), 0);
+    assert_int_equal (keyring_bind ("keys", "n", "h1", NULL), 0);
+    assert_int_equal (reads ("n", ""), -EACCES);
+    assert_int_equal (keyring_speaks (ring, "n", "h1", NULL), 1);
+    assert_int_equal (keyring_let_read ("keys", "n", "alice", NULL), 0);
+    assert_int_equal (reads ("n", "alice"), 0);
+    assert_int_equal (keyring_speaks (ring, "n", "h1", NULL), -EACCES);
+    assert_int_equal (keyring_enrol ("keys", "n", next.public_key, 60, NULL), 0);
+    assert_int_equal (reads ("n", "alice"), 0);
+    assert_int_equal (keyring_let_read ("keys", "n", KEY_READS_ALL, NULL), 0);
+    assert_int_equal (reads ("n", "*"), 0);
+    assert_int_equal (keyring_bind ("keys", "n", "h1", NULL), 0);
+    assert_int_equal (reads ("n", ""), -EACCES);
+    assert_int_equal (keyring_speaks (ring, "n", "h1", NULL), 1);
+    assert_int_equal (reads ("nobody", ""), -EACCES);
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const bad[] = { "", "a b", "a\"b", "a/b" };
+
+        assert_int_equal (keyring_let_read ("keys", "n", bad[i], NULL),
+                          -EINVAL);
+    }
+}
+
 static void test_rotate (void **state)
 {
     char old[NET_KEY_SIZE];
@@ -369,6 +414,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_life, setup, teardown),
         cmocka_unit_test_setup_teardown (test_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown (test_many, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_reads, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate_server, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate_again, setup, teardown),

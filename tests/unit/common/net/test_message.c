@@ -20,6 +20,7 @@ static const enum message_type all[] = {
     MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_GET,   MESSAGE_ACK,
     MESSAGE_STOP,  MESSAGE_ROLL,    MESSAGE_WANT,    MESSAGE_HAVE,
     MESSAGE_DIVIDED,
+    MESSAGE_ASK,   MESSAGE_MORE,    MESSAGE_OUTPUT,  MESSAGE_END,
 };
 
 #define TYPES (sizeof (all) / sizeof (all[0]))
@@ -36,7 +37,8 @@ static void fill (struct message *m, enum message_type type)
     m->rank = 1023;
     m->local_rank = 7;
     m->phase = RANK_ENDED;
-    m->status = -1;
+    m->status = type == MESSAGE_END ? 66 : -1;
+    m->stream = ANSWER_SAID;
     m->command = (struct command_end){ INT64_C (1) << 60, 15, 143 };
     m->mpi_rank = 3;
     m->mpi_size = 4;
@@ -107,6 +109,24 @@ static void test_round_trip (void **state)
     assert_true (out.facts.mode == in.facts.mode && out.facts.gid == 0 &&
                  out.facts.mtime_ns == -5 && out.facts.uid == 1000);
     in.facts.mode |= S_ISUID;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_MORE);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.item == in.item && out.size == in.size);
+    fill (&in, MESSAGE_OUTPUT);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_int_equal (out.stream, ANSWER_SAID);
+    assert_true (out.offset == in.offset);
+    in.stream = ANSWER_STREAMS;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_END);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.status == 66 && out.size == in.size);
+    assert_memory_equal (&out.content, &in.content, DIGEST_SIZE);
+    assert_string_equal (out.text, in.text);
+    in.status = 256;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    in.status = -1;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_GET);
     assert_int_equal (round_trip (&in, &out), 0);

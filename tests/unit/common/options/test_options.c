@@ -17,7 +17,7 @@
 
 struct settings {
     const char *text, *none, *one, *several;
-    struct option_list list;
+    struct option_list list, preset;
     int64_t number, bytes, time_ns;
     bool yes, no;
 };
@@ -31,6 +31,8 @@ static const struct option_spec options[] = {
     { "several", 0, OPTION_ENDPOINTS, AT (several), "E,...", NULL, NULL, 0, 0,
       "", NULL },
     { "list", 'l', OPTION_LIST, AT (list), "L", NULL, NULL, 0, 0, "", NULL },
+    { "preset", 0, OPTION_LIST, AT (preset), "L", "p", "TEST_PRESET", 0, 0, "",
+      NULL },
     { "number", 0, OPTION_INT, AT (number), "N", "7", NULL, -9, 9, "", NULL },
     { "bytes", 0, OPTION_BYTES, AT (bytes), "B", "0", NULL, 0, 0, "", NULL },
     { "time", 0, OPTION_DURATION, AT (time_ns), "D", "60s", NULL, 0, 0, "",
@@ -99,6 +101,32 @@ static void test_round_trip (void **state)
     assert_false (b.no);
     while (w.n > 0)
         free (w.at[--w.n]);
+}
+
+/* What is said replaces what was there before, and is more then. */
+static void test_preset (void **state)
+{
+    char *none[] = { (char *)"test", NULL };
+    char *two[] = { (char *)"test", (char *)"--preset", (char *)"a",
+                    (char *)"--preset", (char *)"b", NULL };
+    struct settings s;
+
+    (void)state;
+    parse (1, none, &s);
+    assert_int_equal (s.preset.n, 1);
+    assert_string_equal (s.preset.items[0], "p");
+    assert_false (s.preset.said);
+    assert_int_equal (setenv ("TEST_PRESET", "e", 1), 0);
+    parse (1, none, &s);
+    assert_int_equal (s.preset.n, 1);
+    assert_string_equal (s.preset.items[0], "e");
+    assert_false (s.preset.said);
+    parse (5, two, &s);
+    assert_int_equal (s.preset.n, 2);
+    assert_string_equal (s.preset.items[0], "a");
+    assert_string_equal (s.preset.items[1], "b");
+    assert_true (s.preset.said);
+    assert_int_equal (unsetenv ("TEST_PRESET"), 0);
 }
 
 /* What is no endpoint would else be taken for one of another host. */
@@ -303,6 +331,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_round_trip),
+        cmocka_unit_test (test_preset),
         cmocka_unit_test (test_endpoint),
         cmocka_unit_test (test_empty_path),
         cmocka_unit_test (test_in_full),

@@ -1,0 +1,62 @@
+/* cli/several/ask_places.h - what a root, or an aggregator, prints of a question
+ *
+ * A verb runs there, and prints as it does for one root: of a root in a process
+ * of this user, of an aggregator in one that it starts.
+ */
+#ifndef ROLLCALL_SEVERAL_ASK_PLACES_H
+#define ROLLCALL_SEVERAL_ASK_PLACES_H
+
+#include "several/places.h"
+
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#define PLACE_LIST_MAX ((size_t)128 << 20)      // bytes of a list: of some
+                                                // 80,000 jobs
+#define PLACE_SAID_MAX 65536    // bytes of messages
+
+struct place_view {
+    const struct cli_place *place;
+    int out, said;              // what the verb prints; -1: taken or closed
+    pid_t pid;
+    struct remote_view *remote; // NULL: a process of this host
+};
+
+/* Begin to ask; 'request' is one of cli_view_request.  0, or a negative errno. */
+int place_begin (const struct cli_place *place, const struct json *request,
+                 struct place_view *v, struct err *err);
+
+/* Wait for its end: the exit status of the verb, with 'why', a sentence, or "";
+ * or a negative errno: the place is away, or its answer is not whole.
+ */
+int place_end (struct place_view *v, struct err *why);
+
+/* The same after printing all of it here, but control characters of another host
+ * are escaped.  An exit status, after a message if need be.
+ */
+int place_print (const struct command_spec *c, struct place_view *v);
+
+/* The exit status for a negative errno of place_end. */
+int place_exit_status (int rc);
+
+/* Print lines that came from another host, to 'f'. */
+void place_put_lines (const char *text, size_t size, FILE *f);
+
+/* All that a place printed. */
+struct place_answer {
+    const struct cli_place *place;
+    struct buf out, said;
+    int status;                 // as place_end
+    struct err why;
+};
+
+/* Ask all places at the same time: an array, one for each, or NULL without
+ * memory; the caller frees it with place_answers_free.
+ */
+struct place_answer *places_ask (const struct cli_places *p,
+                                 const struct json *request);
+void place_answers_free (struct place_answer *a, size_t n);
+
+#endif

@@ -1,0 +1,367 @@
+/* cli/several/job_copies.c - what several aggregators have of each job */
+#include "several/job_copies.h"
+
+#include "base/units.h"
+#include "base/utf8.h"
+#include "base/vec.h"
+#include "net/message.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOLD_MAX 20             // jobs with different copies
+
+/* ---- one object ---- */
+
+static int64_t number (const struct json *o, const char *key, int64_t none)
+{
+    int64_t n = none;
+
+    (void)json_int (json_get (o, key), &n);
+    return n;
+}
+
+static const char *text (const struct json *o, const char *key)
+{
+    return json_text (json_get (o, key), "");
+}
+
+static void read_roll (const struct json *roll, struct job_copy *c)
+{
+    static const char *const lacking[] = { "missing", "failed", "partial",
+                                           "raw" };
+
+    c->in_roll = c->present = number (roll, "present", -1);
+    for (size_t i = 0; i < sizeof (lacking) / sizeof (lacking[0]); i++) {
+        int64_t n = number (roll, lacking[i], 0);
+
+        if (n > 0 && c->in_roll >= 0 && c->in_roll < INT64_MAX / 2)
+            c->in_roll += n < INT64_MAX / 8 ? n : 0;
+    }
+    c->whole = c->present > 0 && c->present == c->in_roll;
+}
+
+/* False: it is no job. */
+static bool read_copy (const struct json *o, const struct cli_place *place,
+                       struct job_copy *c)
+{
+    *c = (struct job_copy){
+        .o = o, .place = place, .job = text (o, "job"),
+        .built = text (o, "built_at"), .user = text (o, "user"),
+        .ranks = number (o, "ranks", -1),
+        .captures = number (o, "captures", -1),
+        .bytes = number (o, "bytes", -1),
+        .world_size = number (o, "world_size", 0),
+        .result_bytes = number (o, "result_bytes", -1),
+    };
+    read_roll (json_get (o, "roll"), c);
+    return json_is_object (o) && message_valid_name (c->job);
+}
+
+/* ---- all of them ---- */
+
+static int by_worth (const struct job_copy *x, const struct job_copy *y)
+{
+    int rc = y->whole - x->whole;
+
+    if (rc == 0)
+        rc = (y->present >= 0) - (x->present >= 0);
+    if (rc == 0)
+        rc = strcmp (y->built, x->built);
+    if (rc == 0)
+        rc = (y->captures > x->captures) - (y->captures < x->captures);
+    return rc;
+}
+
+static int by_name (const void *a, const void *b)
+{
+    const struct job_copy *x = a, *y = b;
+    int rc = strcmp (x->job, y->job);
+
+    if (rc == 0)
+        rc = by_worth (x, y);
+    return rc ? rc : (x->place > y->place) - (x->place < y->place);
+}
+
+size_t job_copies_next (const struct job_copies *j, size_t i)
+{
+    size_t k = i + 1;
+
+    while (k < j->n && strcmp (j->list[k].job, j->list[i].job) == 0)
+        k++;
+    return k;
+}
+
+/* What one aggregator names twice counts once. */
+static void drop_repeated (struct job_copies *j)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < j->n; i++) {
+        size_t k = kept;
+
+        while (k > 0 && strcmp (j->list[k - 1].job, j->list[i].job) == 0 &&
+               j->list[k - 1].place != j->list[i].place)
+            k--;
+        if (k > 0 && strcmp (j->list[k - 1].job, j->list[i].job) == 0)
+            j->strange++;
+        else
+            j->list[kept++] = j->list[i];
+    }
+    j->n = kept;
+}
+
+static int add_jobs (struct job_copies *j, const struct json *doc,
+                     const struct cli_place *place)
+{
+    const struct json *jobs = json_get (doc, "jobs");
+    struct job_copy one;
+
+    for (const struct json *o = json_first (jobs); o; o = json_next (o)) {
+        if (!read_copy (o, place, &one))
+            j->strange++;
+        else if (vec_push (&j->list, &j->n, &one, sizeof (one)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- who is away ---- */
+
+static void tell_away (const struct command_spec *c, struct job_copies *j,
+                       struct place_answer *a)
+{
+    char shown[UTF8_ESCAPED (ERR_TEXT_MAX)];
+
+    j->away++;
+    if (!a->why.text[0] && a->said.size > 0) {
+        // its own words, without the name of the verb and the end of the line
+        const char *said = buf_text (&a->said), *at = strstr (said, ": ");
+
+        PRINT (a->why.text, "%.*s", (int)strcspn (at ? at + 2 : said, "\n"),
+               at ? at + 2 : said);
+    }
+    if (!a->why.text[0])
+        PRINT (a->why.text, "it was killed");
+    (void)cli_fail (c, 0, "%s has not answered: %s", a->place->name,
+                    utf8_escape (a->why.text, UTF8_LINES, shown));
+}
+
+/* Whether a place has answered; its list is in docs[i] then. */
+static bool has_answered (const struct command_spec *c, struct job_copies *j,
+                          size_t i)
+{
+    struct place_answer *a = &j->answers[i];
+
+    if (a->status == 0) {
+        j->docs[i] = json_parse ((const char *)a->out.data, a->out.size, NULL);
+        if (json_is_array (json_get (j->docs[i], "jobs")))
+            return true;
+        json_free (j->docs[i]);
+        j->docs[i] = NULL;
+        a->status = err_set (&a->why, EBADMSG, "its answer is damaged, or "
+                             "none");
+    }
+    tell_away (c, j, a);
+    return false;
+}
+
+static int no_memory (const struct command_spec *c)
+{
+    return cli_fail (c, EX_OSERR, "no memory to ask several aggregators");
+}
+
+/* Nobody has answered: why, as the first of them says. */
+static int nobody (const struct job_copies *j)
+{
+    int status = j->answers[0].status;
+
+    return status < 0 ? place_exit_status (status)
+           : status > 0 && status < 128 ? status : EX_UNAVAILABLE;
+}
+
+int job_copies_ask (const struct command_spec *c, const struct cli_places *p,
+                    const struct json *request, struct job_copies *ret)
+{
+    *ret = (struct job_copies){ .answers = places_ask (p, request),
+                                .docs = calloc (p->n, sizeof (*ret->docs)),
+                                .nplaces = p->n };
+    if (!ret->answers || !ret->docs)
+        return no_memory (c);
+    for (size_t i = 0; i < p->n; i++) {
+        if (has_answered (c, ret, i) &&
+            add_jobs (ret, ret->docs[i], &p->list[i]) < 0)
+            return no_memory (c);
+    }
+    if (ret->away == p->n)
+        return nobody (ret);
+    if (ret->n > 1)
+        qsort (ret->list, ret->n, sizeof (*ret->list), by_name);
+    drop_repeated (ret);
+    if (ret->strange > 0)
+        (void)cli_fail (c, 0, "%zu entr%s left out: no job has such a name, or "
+                        "it was named twice by one aggregator", ret->strange,
+                        ret->strange == 1 ? "y" : "ies");
+    return 0;
+}
+
+void job_copies_fini (struct job_copies *j)
+{
+    for (size_t i = 0; j->docs && i < j->nplaces; i++)
+        json_free (j->docs[i]);
+    free (j->docs);
+    free (j->list);
+    place_answers_free (j->answers, j->nplaces);
+    *j = (struct job_copies){ .n = 0 };
+}
+
+/* ---- what differs ---- */
+
+enum copies_differ job_copies_compare (const struct job_copy *a,
+                                       const struct job_copy *b)
+{
+    if (*a->user && *b->user && strcmp (a->user, b->user) != 0)
+        return COPIES_CONTRADICT;
+    if (a->whole && b->whole && a->present != b->present)
+        return COPIES_CONTRADICT;
+    return a->captures == b->captures && a->ranks == b->ranks &&
+                   a->whole == b->whole && a->present == b->present
+               ? COPIES_SAME : COPIES_LACK;
+}
+
+static void describe (const struct job_copy *c, bool user, char out[512])
+{
+    char of[64];
+
+    PRINT (of, "%s%.40s", user && *c->user ? " of user " : "",
+           user ? c->user : "");
+    (void)snprintf (out, 512, "%.300s has %lld capture%s of %lld rank%s%s%s",
+                    c->place->name, (long long)c->captures,
+                    units_s ((uint64_t)c->captures), (long long)c->ranks,
+                    units_s ((uint64_t)c->ranks), of,
+                    c->present < 0 ? ", and no result"
+                    : c->whole     ? ", and all in its result"
+                                   : ", and not all in its result");
+}
+
+static enum copies_differ tell_one (const struct command_spec *c,
+                                    const struct job_copies *j, size_t i,
+                                    size_t end, bool silent)
+{
+    enum copies_differ worst = COPIES_SAME;
+    char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)], best[512], other[512];
+    char shown[2][UTF8_ESCAPED (512)];
+    size_t at = i;
+    bool user;
+
+    for (size_t k = i + 1; k < end; k++) {
+        enum copies_differ d = job_copies_compare (&j->list[i], &j->list[k]);
+
+        if (d > worst) {
+            worst = d;
+            at = k;
+        }
+    }
+    if (worst == COPIES_SAME || silent)
+        return worst;
+    user = *j->list[i].user && *j->list[at].user &&
+           strcmp (j->list[i].user, j->list[at].user) != 0;
+    describe (&j->list[i], user, best);
+    describe (&j->list[at], user, other);
+    (void)cli_fail (c, 0, "job %s: %s; %s%s",
+                    utf8_escape (j->list[i].job, UTF8_COLUMN, job),
+                    utf8_escape (best, UTF8_COLUMN, shown[0]),
+                    utf8_escape (other, UTF8_COLUMN, shown[1]),
+                    worst == COPIES_CONTRADICT
+                        ? ": they contradict each other, and the first is shown"
+                        : ": it counts once, and the first is shown");
+    return worst;
+}
+
+size_t job_copies_tell (const struct command_spec *c,
+                        const struct job_copies *j)
+{
+    size_t told = 0, bad = 0;
+
+    for (size_t i = 0, end; i < j->n; i = end) {
+        enum copies_differ d;
+
+        end = job_copies_next (j, i);
+        d = tell_one (c, j, i, end, told >= TOLD_MAX);
+        told += d != COPIES_SAME;
+        bad += d == COPIES_CONTRADICT;
+    }
+    if (told > TOLD_MAX)
+        (void)cli_fail (c, 0, "copies of %zu more jobs differ",
+                        told - TOLD_MAX);
+    return bad;
+}
+
+/* ---- the place of a job ---- */
+
+int job_copies_where (const char *job, const char *where, struct buf *out)
+{
+    buf_printf (out, "job='");
+    for (const char *p = job; *p; p++)
+        buf_printf (out, *p == '\'' ? "''" : "%c", *p);
+    buf_printf (out, where ? "' AND (%s)" : "'", where);
+    return out->failed ? -ENOMEM : 0;
+}
+
+static struct json *ask_for (const char *job)
+{
+    struct json *request = json_object (), *options;
+    struct buf where;
+
+    buf_init (&where, 4 * MESSAGE_NAME_MAX);
+    (void)job_copies_where (job, NULL, &where);
+    json_add_text (request, "do", "view");
+    json_add_text (request, "verb", "jobs");
+    options = json_add_array (request, "options");
+    json_push_text (options, "--json");
+    json_push_text (options, "--where");
+    json_push_text (options, buf_text (&where));
+    (void)json_add_array (request, "operands");
+    buf_fini (&where);
+    return request;
+}
+
+/* Those that contradict each other are named. */
+static int ambiguous (const struct command_spec *c, const struct job_copies *j)
+{
+    char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+
+    return cli_fail (c, EXIT_USAGE, "which job %s is meant? Name one of these "
+                     "aggregators only, with --root or --aggregators",
+                     utf8_escape (j->list[0].job, UTF8_COLUMN, job));
+}
+
+int job_copies_find (const struct command_spec *c, const struct cli_places *p,
+                     const char *job, bool with_result, struct job_copies *j,
+                     const struct job_copy **ret)
+{
+    struct json *request = ask_for (job);
+    int status = job_copies_ask (c, p, request, j);
+    size_t kept = 0;
+
+    json_free (request);
+    if (status)
+        return status;
+    // an aggregator may say more than it was asked for
+    for (size_t i = 0; i < j->n; i++) {
+        if (strcmp (j->list[i].job, job) == 0)
+            j->list[kept++] = j->list[i];
+    }
+    j->n = kept;
+    if (j->n == 0)
+        return cli_fail (c, j->away > 0 ? EX_UNAVAILABLE : EX_NOINPUT,
+                         "no aggregator that answers has a job %s", job);
+    if (job_copies_tell (c, j) > 0)
+        return ambiguous (c, j);
+    *ret = &j->list[0];
+    return !with_result || (*ret)->present >= 0
+               ? 0 : cli_fail (c, EX_NOINPUT, "job %s has no result yet at %s",
+                               job, (*ret)->place->name);
+}

@@ -1,0 +1,71 @@
+/* cli/several/job_copies.h - what several aggregators have of each job
+ *
+ * A job that was delivered to two, or to another one while the first was away,
+ * is one job: one copy of it is shown, the whole before the partial, then the one
+ * that was built last, then the one with more captures.
+ */
+#ifndef ROLLCALL_SEVERAL_JOB_COPIES_H
+#define ROLLCALL_SEVERAL_JOB_COPIES_H
+
+#include "several/ask_places.h"
+
+struct job_copy {
+    const struct json *o;       // the object of rollcall jobs --json; untrusted
+    const struct cli_place *place;
+    const char *job, *built, *user;     // "": not known
+    int64_t ranks, captures, bytes, world_size, result_bytes;
+    int64_t in_roll, present;   // of its result; -1: there is none
+    bool whole;                 // all ranks are in its result
+};
+
+/* By name of the job, and of one the best first. */
+struct job_copies {
+    struct job_copy *list;
+    size_t n;
+    struct place_answer *answers;
+    struct json **docs;         // of the answers; NULL: none
+    size_t nplaces;
+    size_t away;                // places, that have been named
+    size_t strange;             // entries that are no jobs
+};
+
+/* Ask all places with 'request', one for rollcall jobs --json.  Those that do not
+ * answer are named on standard error, with the reason.  0, or an exit status
+ * after a message: nobody answers.  The caller calls
+ * job_copies_fini in any case.
+ */
+int job_copies_ask (const struct command_spec *c, const struct cli_places *p,
+                    const struct json *request, struct job_copies *ret);
+void job_copies_fini (struct job_copies *j);
+
+/* The index behind the copies of the job at index 'i'. */
+size_t job_copies_next (const struct job_copies *j, size_t i);
+
+/* What two copies are to each other: the same; one has what the other lacks; or
+ * both are whole, and not the same, or of different users.
+ */
+enum copies_differ { COPIES_SAME, COPIES_LACK, COPIES_CONTRADICT };
+enum copies_differ job_copies_compare (const struct job_copy *a,
+                                       const struct job_copy *b);
+
+/* Say on standard error which copies differ, the first 20: how many contradict
+ * each other.
+ */
+size_t job_copies_tell (const struct command_spec *c,
+                        const struct job_copies *j);
+
+/* The value of --where for one job, of those for which 'where' (NULL: all) is true:
+ * who has no such job has an empty list then.  0 or -ENOMEM.
+ */
+int job_copies_where (const char *job, const char *where, struct buf *out);
+
+/* Find the place that has a job, the best if there are several; with_result:
+ * that has a result.  0 and *ret, which is valid as long as 'j'; or an exit
+ * status after a message: nobody has it, or those who have contradict each
+ * other.
+ */
+int job_copies_find (const struct command_spec *c, const struct cli_places *p,
+                     const char *job, bool with_result, struct job_copies *j,
+                     const struct job_copy **ret);
+
+#endif

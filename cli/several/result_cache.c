@@ -1,0 +1,205 @@
+/* cli/several/result_cache.c - results of other aggregators, kept here */
+#include "several/result_cache.h"
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "store/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define UNUSED_S (7 * 24 * 3600)
+#define PART 65536
+
+/* ---- the directory ---- */
+
+static int cache_dir (char out[PATH_MAX], struct err *err)
+{
+    const char *cache = getenv ("XDG_CACHE_HOME"), *home = getenv ("HOME");
+    int n = cache && *cache == '/'
+                ? snprintf (out, PATH_MAX, "%s/rollcall/results", cache)
+            : home && *home == '/'
+                ? snprintf (out, PATH_MAX, "%s/.cache/rollcall/results", home)
+                : -1;
+
+    if (n < 0 || n >= PATH_MAX)
+        return err_set (err, ENOENT, "no place for results of other "
+                        "aggregators: neither XDG_CACHE_HOME nor HOME is set");
+    return fileio_mkdirs (out, 0700, err);
+}
+
+/* Another result has another name: what is there is never replaced. */
+static int name_of (const struct job_copy *copy, char name[NAME_MAX + 1])
+{
+    char text[PATH_MAX], hex[DIGEST_HEX_SIZE];
+    struct digester *d = digester_create ();
+    struct digest sum;
+    int rc = d ? 0 : -ENOMEM;
+
+    PRINT (text, "%s\n%" PRId64 "\n%" PRId64 "\n%" PRId64, copy->built,
+           copy->result_bytes, copy->captures, copy->bytes);
+    if (rc == 0)
+        rc = digest_add (d, copy->place->name, strlen (copy->place->name) + 1);
+    if (rc == 0)
+        rc = digest_add (d, copy->job, strlen (copy->job) + 1);
+    if (rc == 0)
+        rc = digest_add (d, text, strlen (text));
+    if (rc == 0)
+        rc = digest_end (d, &sum);
+    digester_destroy (d);
+    if (rc < 0)
+        return rc;
+    digest_hex (&sum, hex);
+    (void)snprintf (name, NAME_MAX + 1, "%s.db", hex);
+    return 0;
+}
+
+/* Whoever reads one has it open. */
+static void drop_unused (int dir)
+{
+    DIR *d = fileio_list (dir, ".");
+    int64_t now = clock_wall_ns () / NS_PER_S;
+    struct dirent *e;
+    struct stat st;
+    int rc;
+
+    while (d && (e = fileio_next_entry (d, &rc))) {
+        if (e->d_name[0] != '.' &&
+            fstatat (dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG (st.st_mode) && now - st.st_mtime > UNUSED_S)
+            (void)unlinkat (dir, e->d_name, 0);
+    }
+    fileio_close_dir (d);
+}
+
+/* ---- one that comes ---- */
+
+static struct json *ask_for (const char *job)
+{
+    struct json *request = json_object (), *operands;
+
+    json_add_text (request, "do", "view");
+    json_add_text (request, "verb", "archive");
+    (void)json_add_array (request, "options");
+    operands = json_add_array (request, "operands");
+    json_push_text (operands, "result");
+    json_push_text (operands, job);
+    return request;
+}
+
+/* As many bytes as were announced, and never more. */
+static int copy_bytes (int from, int to, int64_t size)
+{
+    char part[PART];
+    int64_t came = 0;
+    ssize_t n;
+    int rc = 0;
+
+    while ((n = read (from, part, sizeof (part))) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if ((came += n) > size)
+            return -EBADMSG;
+        if ((rc = fileio_write_all (to, part, (size_t)n)) < 0)
+            return rc;
+    }
+    return came == size ? 0 : -EBADMSG;
+}
+
+static int check_room (int dir, const struct job_copy *copy, struct err *err)
+{
+    struct statvfs fs;
+
+    if (copy->result_bytes <= 0)
+        return err_set (err, EBADMSG, "%s does not say how large the result "
+                        "is", copy->place->name);
+    if (fstatvfs (dir, &fs) == 0 &&
+        (uint64_t)copy->result_bytes / fs.f_frsize >= fs.f_bavail)
+        return err_set (err, ENOSPC, "the result of job %s has %" PRId64
+                        " bytes, for which there is no room in the cache "
+                        "(XDG_CACHE_HOME)", copy->job, copy->result_bytes);
+    return 0;
+}
+
+/* 0, or an exit status after a message. */
+static int bring (const struct command_spec *c, const struct job_copy *copy,
+                  int to)
+{
+    struct json *request = ask_for (copy->job);
+    struct place_view v;
+    struct err err = { "" };
+    int rc = place_begin (copy->place, request, &v, &err), status;
+
+    json_free (request);
+    if (rc < 0)
+        return cli_fail (c, EX_OSERR, "%s", err.text);
+    rc = copy_bytes (v.out, to, copy->result_bytes);
+    (void)close (v.out);
+    v.out = -1;
+    status = place_print (c, &v);
+    if (status != 0)
+        return status;
+    return rc == 0 ? 0
+           : rc == -EBADMSG
+               ? cli_fail (c, EX_TEMPFAIL, "%s: the result of job %s is not as "
+                           "large as it was said to be: it may have been built "
+                           "again, ask again", copy->place->name, copy->job)
+               : cli_fail (c, cli_output_status (rc), "cannot keep the result "
+                           "of job %s: %s", copy->job, strerror (-rc));
+}
+
+static int bring_as (const struct command_spec *c,
+                     const struct job_copy *copy, int dir, const char *name)
+{
+    struct err err = { "" };
+    char temp[NAME_MAX + 1];
+    int fd, rc, status;
+
+    if ((rc = check_room (dir, copy, &err)) < 0)
+        return cli_fail (c, rc == -EBADMSG ? EX_DATAERR : EX_CANTCREAT, "%s",
+                         err.text);
+    if ((fd = fileio_create_temp (dir, name, temp)) < 0)
+        return cli_fail (c, cli_output_status (fd), "cannot keep a result: %s",
+                         strerror (-fd));
+    status = bring (c, copy, fd);
+    rc = fileio_close_written (fd, 0);
+    if (status == 0 && rc == 0 && renameat (dir, temp, dir, name) < 0)
+        rc = -errno;
+    if (status == 0 && rc < 0)
+        status = cli_fail (c, cli_output_status (rc), "cannot keep a result: "
+                           "%s", strerror (-rc));
+    if (status != 0)
+        (void)unlinkat (dir, temp, 0);
+    return status;
+}
+
+int result_cache_get (const struct command_spec *c,
+                      const struct job_copy *copy, char ret[PATH_MAX])
+{
+    char path[PATH_MAX], name[NAME_MAX + 1];
+    struct err err = { "" };
+    int dir, status = 0, rc = cache_dir (path, &err);
+
+    if (rc < 0)
+        return cli_fail (c, EX_CANTCREAT, "%s", err.text);
+    if (name_of (copy, name) < 0 || !fileio_join (ret, PATH_MAX, path, name))
+        return cli_fail (c, EX_OSERR, "no memory for a result");
+    if ((dir = fileio_open_dir_at (AT_FDCWD, path, &err)) < 0)
+        return cli_fail (c, EX_CANTCREAT, "%s", err.text);
+    if (!*copy->built || utimensat (dir, name, NULL, 0) < 0) {
+        drop_unused (dir);
+        status = bring_as (c, copy, dir, name);
+    }
+    (void)close (dir);
+    return status;
+}

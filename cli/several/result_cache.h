@@ -1,0 +1,19 @@
+/* cli/several/result_cache.h - results of other aggregators, kept here
+ *
+ * In rollcall/results of $XDG_CACHE_HOME, or of ~/.cache: a result as it was
+ * built, by what its aggregator says of it; unused ones go after a week.
+ */
+#ifndef ROLLCALL_SEVERAL_RESULT_CACHE_H
+#define ROLLCALL_SEVERAL_RESULT_CACHE_H
+
+#include "several/job_copies.h"
+
+#include <limits.h>
+
+/* The path of an analysis.db of this copy, which comes from its place if it is
+ * not there: 0, or an exit status after a message.
+ */
+int result_cache_get (const struct command_spec *c,
+                      const struct job_copy *copy, char ret[PATH_MAX]);
+
+#endif

@@ -1,0 +1,230 @@
+#!/usr/bin/env bats
+# Verbs ask all of several aggregators: each on a port of its own, with keys of
+# its own; one reader's key is enrolled at all of them
+
+load service_helper
+
+# begin N: the service N, again or for the first time; its root is rootN
+begin ()
+{
+    local before
+
+    touch "service$1.log"
+    before=$(grep -c event=listening "service$1.log") || true
+    "$AGGREGATOR" --root "$TEST_DIR/root$1" --keys "$TEST_DIR/keys$1" \
+        --listen "tcp://127.0.0.1:${ports[$1]}" >>"service$1.log" 2>&1 3>&- &
+    services[$1]=$!
+    begun ()
+    {
+        [ "$(grep -c event=listening "service$1.log")" -gt "$2" ]
+    }
+    eventually begun "$1" "$before"
+}
+
+# die N: at once, as by a power cut
+die ()
+{
+    kill -KILL "${services[$1]}"
+    wait "${services[$1]}" || true
+}
+
+# key DIR NAME [OPTION]...: a pair in mine/, enrolled in DIR
+key ()
+{
+    local dir=$1 name=$2
+
+    shift 2
+    [ -e "mine/$name.key" ] || "$ROLLCALL" key new "$name" --dir mine
+    "$ROLLCALL" key enrol "mine/$name.pub" "$name" --dir "$dir" "$@"
+}
+
+# services N: 1 to N; the file "list" names them; alice reads all, as does me
+services ()
+{
+    local n
+
+    ports=() services=()
+    for ((n = 1; n <= $1; n++)); do
+        "$ROLLCALL" key new server --dir "keys$n"
+        key "keys$n" node
+        key "keys$n" me --reads-all
+        choose_port
+        ports[n]=$PORT
+        echo "tcp://127.0.0.1:$PORT $TEST_DIR/keys$n/server.pub" >>list
+        begin "$n"
+    done >keys.log
+    export ROLLCALL_KEY=$TEST_DIR/mine/me.key XDG_CACHE_HOME=$TEST_DIR/cache
+}
+
+at ()                               # N: its name
+{
+    echo "tcp://127.0.0.1:${ports[$1]}"
+}
+
+# deliver N JOB DIR [OPTION]...: to the service N, until it is built
+deliver ()
+{
+    local n=$1 job=$2 dir=$3
+
+    shift 3
+    timeout "$LIMIT" "$AGENT" --state "$TEST_DIR/spool$n$job" --job "$job" \
+        --once --aggregator "$(at "$n")" --key mine/node.key \
+        --server-key "keys$n/server.pub" "$@" "$dir" >agent.log 2>&1 ||
+        fail "$(cat agent.log)"
+    delivered () { [ "$(grep -c "event=built job=$2 " "service$1.log")" -ge 1 ]; }
+    eventually delivered "$n" "$job"
+}
+
+# ask VERB [WORD]...: all of them
+ask ()
+{
+    "$ROLLCALL" "$@" --aggregators list
+}
+
+names ()                            # of the jobs that were listed
+{
+    awk '!/^(job |rollcall|\(|$)/ { print $1 }' <<<"$output" | tr '\n' ' '
+}
+
+@test "each job of three aggregators is listed once, and found by its name" {
+    services 3
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 one
+    "$CAPTURE_MAKER" --quiet --ranks 3 --ops 4 --seed 2 two
+    deliver 1 b one
+    deliver 2 a two --raw
+    deliver 3 b one                 # a second copy
+    deliver 3 c two
+    run ask jobs
+    expect_status 0
+    is "jobs" "a b c " "$(names)"
+    shows "at" "$(at 2)"
+    grep -Eq "^b .* $(at 1), $(at 3)|^b .* $(at 3), $(at 1)" <<<"$output" ||
+        fail "$output"
+    run ask jobs --json
+    expect_status 0
+    is "jobs" 3 "$(grep -o '"copies_are": "the same"' <<<"$output" | wc -l)"
+    shows '"not_answered": []'
+    run ask jobs --json --where 'ranks=3'
+    is "jobs" 2 "$(grep -o '"copies_are"' <<<"$output" | wc -l)"
+    # one root among them, and the same as one alone
+    run ask jobs --root root2 --job a
+    expect_status 0
+    shows "root2, $(at 2)"
+    run "$ROLLCALL" jobs --root root1 --root root2 --root root3 --root ./root1
+    expect_status 0
+    is "jobs of roots" "a b c " "$(names)"
+    # results
+    run ask query steps a --json
+    expect_status 0
+    is "rows" "$("$ROLLCALL" query steps a --json --root root2)" "$output"
+    is "kept" 1 "$(find cache -name '*.db' | wc -l)"
+    run ask query steps a --json
+    expect_status 0
+    is "kept" 1 "$(find cache -name '*.db' | wc -l)"
+    run "$ROLLCALL" query steps c --root root1 --root root3
+    expect_status 0
+    run ask show c
+    expect_status 0
+    shows c
+    # files
+    run ask archive ls a
+    expect_status 0
+    is "items" "$("$ROLLCALL" archive ls a --root root2)" "$output"
+    run ask archive get a got
+    expect_status 0
+    "$ROLLCALL" archive get a want --root root2
+    diff -r want got
+    run ask query steps d
+    expect_status 66
+    shows "no aggregator that answers has a job d"
+    run ask archive ls
+    expect_status 2
+    run ask jobs --where 'nothing=1'
+    expect_status 2
+    is "lines" 1 "$(wc -l <<<"$output")"
+}
+
+# As after an aggregator that was taken for dead has come back.
+@test "one of three is away: it is named, and what it alone had" {
+    services 3
+    "$CAPTURE_MAKER" --quiet --ranks 4 --ops 4 whole
+    "$CAPTURE_MAKER" --quiet --ranks 4 --ops 4 --skip-ranks 2,3 part
+    deliver 1 j part
+    deliver 2 j whole
+    deliver 3 k whole
+    run ask jobs
+    expect_status 0
+    is "jobs" "j k " "$(names)"
+    shows "job j: $(at 2) has 4 captures of 4 ranks, and all in its result; \
+$(at 1) has 2 captures of 2 ranks, and not all in its result: it counts once, and \
+the first is shown"
+    run ask query steps j --json
+    expect_status 0
+    die 3
+    run ask jobs
+    expect_status 1
+    is "jobs" "j " "$(names)"
+    shows "$(at 3) has not answered: " "connection refused"
+    run ask jobs --json
+    expect_status 1
+    shows "\"not_answered\": [{\"at\": \"$(at 3)\""
+    run ask query steps k
+    expect_status 69
+    shows "no aggregator that answers has a job k"
+    run ask query steps j
+    expect_status 0
+    die 1
+    die 2
+    run ask jobs
+    expect_status 69
+    begin 3
+    run ask query steps k
+    expect_status 0
+}
+
+@test "copies that contradict each other are named, and none is chosen" {
+    services 2
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 one
+    "$CAPTURE_MAKER" --quiet --ranks 3 --ops 4 other
+    deliver 1 j one
+    deliver 2 j other
+    run ask jobs
+    expect_status 1
+    is "jobs" "j " "$(names)"
+    shows "they contradict each other"
+    run ask query steps j
+    expect_status 2
+    shows "$(at 1)" "$(at 2)" "which job j is meant?"
+    run "$ROLLCALL" query steps j --root root1
+    expect_status 0
+}
+
+@test "who may ask: a reader, for whom; no node, and nobody without a key" {
+    services 1
+    key keys1 alice --reads somebody
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 4 one
+    deliver 1 j one
+    run env ROLLCALL_KEY=mine/node.key "$ROLLCALL" jobs --aggregators list
+    expect_status 77
+    shows "key node is one of a node, which reads nothing"
+    # others' jobs are as if they did not exist
+    run env ROLLCALL_KEY=mine/alice.key "$ROLLCALL" jobs --aggregators list
+    expect_status 0
+    is "jobs" "" "$(names)"
+    run env ROLLCALL_KEY=mine/alice.key "$ROLLCALL" query steps j \
+        --aggregators list
+    expect_status 66
+    run env -u ROLLCALL_KEY "$ROLLCALL" jobs --aggregators list
+    expect_status 78
+    "$ROLLCALL" key new stranger --dir mine
+    run env ROLLCALL_KEY=mine/stranger.key "$ROLLCALL" jobs --aggregators list
+    expect_status 77
+    # and a reader delivers nothing
+    run timeout "$LIMIT" "$AGENT" --state "$TEST_DIR/s" --job k --once \
+        --aggregator "$(at 1)" --key mine/me.key --server-key keys1/server.pub one
+    expect_status 77
+    shows "key me is one of a person"
+    "$ROLLCALL" key revoke me --dir keys1
+    run ask jobs
+    expect_status 77
+}

@@ -1,0 +1,123 @@
+/* tests/unit/cli/several/test_ask_places.c - what comes from another aggregator,
+ * on its way to a terminal
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "net/ask.h"
+#include "several/ask_places.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t many;             // pieces of a line without an end
+static char question[256];
+
+int __wrap_net_ask (const char *endpoint, const struct net_security *security,
+                    const char *text, int64_t longest_ns, ask_fn *fn,
+                    void *arg, struct ask_end *ret, struct err *err);
+
+int __wrap_net_ask (const char *endpoint, const struct net_security *security,
+                    const char *text, int64_t longest_ns, ask_fn *fn,
+                    void *arg, struct ask_end *ret, struct err *err)
+{
+    static const char out[] = "a\tb\n", said[] = "rollcall jobs: no\n";
+    static char piece[ANSWER_PIECE_MAX];
+    int rc = 0;
+
+    (void)security;
+    assert_true (longest_ns > 0);
+    PRINT (question, "%s", text);
+    if (strcmp (endpoint, "tcp://away:1") == 0)
+        return err_set (err, EHOSTUNREACH, "nobody listens there");
+    *ret = (struct ask_end){ .status = 1 };
+    memset (piece, 'x', sizeof (piece));
+    for (size_t i = 0; i < many && rc == 0; i++)
+        rc = fn (arg, ANSWER_OUT, piece, sizeof (piece));
+    if (rc == 0)
+        rc = fn (arg, ANSWER_OUT, out, sizeof (out) - 1);
+    return rc ? rc : fn (arg, ANSWER_SAID, said, sizeof (said) - 1);
+}
+
+static void shown_as (const char *text, size_t size, const char *shown)
+{
+    char *out = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream (&out, &n);
+
+    assert_non_null (f);
+    place_put_lines (text, size, f);
+    assert_int_equal (fclose (f), 0);
+    assert_string_equal (out, shown);
+    free (out);
+}
+
+/* Nothing of it controls a terminal; tabs and ends of lines stay. */
+static void test_shown (void **state)
+{
+    (void)state;
+    shown_as ("", 0, "");
+    shown_as ("a\tb\nc", 5, "a\tb\nc\n");
+    shown_as ("\x1b[2J\n\n", 6, "\\x1b[2J\n\n");
+    shown_as ("\xc3\xa4\xff\r\x7f", 5, "\xc3\xa4\\xff\\x0d\\x7f\n");
+    shown_as ("\xe2\x80\xae" "x", 4, "\\xe2\\x80\\xaex\n");
+    shown_as ("a\0b\nc\n", 6, "a\nc\n");
+}
+
+static void test_all (void **state)
+{
+    const struct net_security none = { .insecure = true };
+    struct cli_places p = { .list = { { "tcp://here:1", &none },
+                                      { "tcp://away:1", &none } }, .n = 2 };
+    struct json *request = json_object ();
+    struct place_answer *a;
+
+    (void)state;
+    json_add_text (request, "do", "view");
+    many = 100;                 // more than a pipe holds
+    a = places_ask (&p, request);
+    assert_non_null (a);
+    assert_string_equal (question, "{\"do\":\"view\"}");
+    assert_int_equal (a[0].status, 1);
+    assert_int_equal (a[0].out.size, 100 * ANSWER_PIECE_MAX + 4);
+    assert_string_equal (buf_text (&a[0].said), "rollcall jobs: no\n");
+    assert_int_equal (a[1].status, -EHOSTUNREACH);
+    assert_string_equal (a[1].why.text, "nobody listens there");
+    place_answers_free (a, 2);
+    json_free (request);
+}
+
+/* One that has no end is not kept. */
+static void test_endless (void **state)
+{
+    const struct net_security none = { .insecure = true };
+    struct cli_places p = { .list = { { "tcp://here:1", &none } }, .n = 1 };
+    struct json *request = json_object ();
+    struct place_answer *a;
+
+    (void)state;
+    many = SIZE_MAX;
+    a = places_ask (&p, request);
+    assert_non_null (a);
+    assert_int_equal (a[0].status, -EBADMSG);
+    assert_non_null (strstr (a[0].why.text, "too long"));
+    place_answers_free (a, 1);
+    json_free (request);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_shown),
+        cmocka_unit_test (test_all),
+        cmocka_unit_test (test_endless),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
