@@ -98,6 +98,28 @@ seven_ranks ()                      # ROOT
     done
 }
 
+@test "build --all under mpirun: one job after the other, each by all" {
+    local n
+
+    make --ranks 3 --steps 1 --ops 8
+    for n in 1 2; do
+        one_job
+        "$ROLLCALL" archive add --no-raw --root root --job j$n job >added
+    done
+    "$ROLLCALL" build --all --root root -o one
+    run mpirun -np 2 "$ROLLCALL" build --all --root root
+    expect_status 0
+    shows "j1: 3 of 3 present" "j2: 3 of 3 present" "2 of 2 jobs built"
+    for n in 1 2; do
+        is "rows of j$n" "$(rows_of one/j$n)" "$(rows_of root/jobs/j$n)"
+        only_results root/jobs/j$n
+    done
+    "$ROLLCALL" fsck aggregator --root root
+    run mpirun -np 2 "$ROLLCALL" build --all --root root
+    expect_status 0
+    shows "0 of 2 jobs built"
+}
+
 @test "one process of many that calls it alone is alone" {
     make --ranks 2 --steps 1 --ops 8
     run mpirun -np 2 sh -c 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then
