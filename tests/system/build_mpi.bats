@@ -2,10 +2,12 @@
 # rollcall build and analyze under mpirun: processes that read captures together
 
 load service_helper
+load store_helper
 load hosts
 
 teardown ()
 {
+    [ -z "${s3rver:-}" ] || stop_store
     kill_all
     hosts_down
 }
@@ -145,6 +147,66 @@ seven_ranks ()                      # ROOT
         exec 3>over; exec "$0" analyze --text -o out job' "$ROLLCALL"
     expect_status 0
     shows "2 of 2 present"
+}
+
+# let_go: of job j, nothing but heads, lists and items is in the root
+let_go ()
+{
+    local went='import json, sys
+s = json.load(sys.stdin)["daemons"][0]["status"]["store"]
+sys.exit(s["waiting"] > 0 or s["evicted"] < 1)'
+
+    went () { "$ROLLCALL" status --json root | python3 -c "$went"; }
+    service --store "$STORE" --store-after 1s --cache-size 1
+    LIMIT=120 eventually went
+    stop_service
+}
+
+# far_build OUT [VARIABLE=VALUE]...: by three processes, of which two do not see
+# the root, and have these variables; the bytes that the store sent: sent
+far_build ()
+{
+    local before out=$1
+
+    shift
+    before=$(counted sent)
+    # shellcheck disable=SC2016
+    ROLLCALL_TOGETHER=1 run mpirun -np 3 sh -c 'out=$1 program=$2
+        shift 2
+        [ $OMPI_COMM_WORLD_RANK = 0 ] || exec unshare --mount sh -c "
+            mount -t tmpfs none root && exec \"\$@\"" - \
+            env "$@" "$program" build --root root -o "$out" j
+        exec "$program" build --root root -o "$out" j' - \
+        "$out" "$ROLLCALL" "$@"
+    sent=$(($(counted sent) - before))
+}
+
+# bats test_tags=hosts
+@test "who does not see the root reads from its object store, or through rank 0" {
+    local missing alone before
+
+    missing=$(hosts_missing)
+    [ -z "$missing" ] || skip "no mount of a process's own: $missing"
+    start_store
+    make --ranks 8 --steps 2 --ops 2000
+    one_job
+    "$ROLLCALL" archive add --no-raw --root root --job j job >added
+    let_go
+    before=$(counted sent)
+    run "$ROLLCALL" build --root root -o one j
+    expect_status 0
+    alone=$(($(counted sent) - before))
+    far_build two
+    expect_status 0
+    is "rows" "$(rows_of one)" "$(rows_of two)"
+    [[ "$output" != *"through rank 0"* ]] || fail "$output"
+    [ "$sent" -le $((alone * 11 / 10)) ] || fail "$sent bytes; alone $alone"
+    # with a key that the store does not know
+    far_build three AWS_ACCESS_KEY_ID=OTHER
+    expect_status 0
+    shows "reads through rank 0 what is in the object store: segment 1 is not here"
+    is "rows" "$(rows_of one)" "$(rows_of three)"
+    [ "$(counted refused.InvalidAccessKeyId)" -ge 1 ]
 }
 
 # killed RANK: of two, in the middle of its reading
