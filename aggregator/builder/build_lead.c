@@ -85,21 +85,14 @@ static int admit (struct builder *b, unsigned rank, struct err *err)
 static int hear_ready (struct builder *b, struct team_question *q,
                        struct err *err)
 {
-    char version[64];
-    uint64_t order;
-    int rc = 0;
+    uint64_t order = wire_u64 (&q->in);
 
-    wire_text (&q->in, version, sizeof (version));
-    order = wire_u64 (&q->in);
     team_hold (team_of (b), q->from);   // it is answered in any case
-    if (q->in.failed || strcmp (version, ROLLCALL_VERSION) != 0)
-        rc = err_set (err, EPROTO, "rank %u is of another version of rollcall",
-                      q->from);
-    else if (order != team_order (team_of (b)))
-        rc = err_set (err, EPROTO, "rank %u was started with another command "
-                      "line; all processes of a launch build one result",
-                      q->from);
-    return rc;
+    return order == team_order (team_of (b))
+               ? 0 : err_set (err, EPROTO, "rank %u was started with another "
+                              "command line, or is of another version of "
+                              "rollcall; all processes of a launch build one "
+                              "result", q->from);
 }
 
 /* All begin before there is anything to be left behind: whoever is alive when
@@ -184,7 +177,7 @@ static int hear_seen (struct builder *b, struct team_question *q,
 {
     const struct team_pass *p = &b->lead->pass;
     uint8_t want[TEAM_PROBE];
-    bool wrote = wire_u8 (&q->in);
+    bool wrote = wire_u32 (&q->in);
     uint32_t at = p->rows ? team_probe_offset (p, q->from) : 0;
     uint8_t *page = NULL;
     int rc = 0;
@@ -198,7 +191,7 @@ static int hear_seen (struct builder *b, struct team_question *q,
         wrote = rc == 0 && memcmp (page + at, want, sizeof (want)) == 0;
         free (page);
     }
-    wire_put_u8 (&b->lead->out, wrote && p->rows);
+    wire_put_u32 (&b->lead->out, wrote && p->rows);
     return rc;
 }
 

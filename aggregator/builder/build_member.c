@@ -49,24 +49,33 @@ static int tell (struct team *team, enum team_word word,
     return rc;
 }
 
-/* ---- pages ---- */
-
-static int port_take (void *arg, uint32_t n, uint32_t *first, struct err *err)
+/* Ask something with two numbers; *ret: the one that is the answer, if any. */
+static int ask_number (struct team *team, enum team_word word, uint32_t a,
+                       uint32_t b, uint32_t *ret, struct err *err)
 {
-    struct pass *p = arg;
     struct buf question, answer;
     struct wire w;
     int rc;
 
     buf_init (&question, TEAM_MESSAGE_MAX);
     buf_init (&answer, TEAM_MESSAGE_MAX);
-    wire_put_u32 (&question, n);
-    rc = team_ask (p->team, TEAM_TAKE, &question, &answer, err);
+    wire_put_u32 (&question, a);
+    wire_put_u32 (&question, b);
+    rc = team_ask (team, word, &question, &answer, err);
     w = wire_reader (answer.data, answer.size);
-    *first = rc == 0 ? wire_u32 (&w) : 0;
+    *ret = rc == 0 ? wire_u32 (&w) : 0;
     buf_fini (&question);
     buf_fini (&answer);
     return rc;
+}
+
+/* ---- pages ---- */
+
+static int port_take (void *arg, uint32_t n, uint32_t *first, struct err *err)
+{
+    const struct pass *p = arg;
+
+    return ask_number (p->team, TEAM_TAKE, n, 0, first, err);
 }
 
 static int port_write (void *arg, uint32_t page, const uint8_t *bytes,
@@ -272,22 +281,15 @@ static bool answer_probe (const struct pass *p)
 /* Find out what can be seen from here: *part: whether to take part. */
 static int open_pass (struct pass *p, bool *part, struct err *err)
 {
-    struct buf question, answer;
-    struct wire w;
+    uint32_t direct;
     bool sees = false;
     int rc = p->how->open (&p->what.settings, &p->state, &sees, err);
 
     if (rc < 0)
         return rc;
-    buf_init (&question, TEAM_MESSAGE_MAX);
-    buf_init (&answer, TEAM_MESSAGE_MAX);
     p->here = answer_probe (p);
-    wire_put_u8 (&question, p->here);
-    rc = team_ask (p->team, TEAM_SEEN, &question, &answer, err);
-    w = wire_reader (answer.data, answer.size);
-    p->direct = rc == 0 && wire_u8 (&w);
-    buf_fini (&question);
-    buf_fini (&answer);
+    rc = ask_number (p->team, TEAM_SEEN, p->here, 0, &direct, err);
+    p->direct = direct;
     *part = sees || p->how->may_ask;
     p->port = (struct page_port){ p, port_take, port_write };
     if (rc == 0 && *part && p->what.rows)
@@ -330,16 +332,10 @@ static int run_threads (struct pass *p, struct member_thread *threads,
 
 static int give_pages (void *arg, uint32_t first, uint32_t n)
 {
-    struct pass *p = arg;
-    struct buf question;
-    int rc;
+    const struct pass *p = arg;
+    uint32_t none;
 
-    buf_init (&question, TEAM_MESSAGE_MAX);
-    wire_put_u32 (&question, first);
-    wire_put_u32 (&question, n);
-    rc = tell (p->team, TEAM_GIVE, &question, NULL);
-    buf_fini (&question);
-    return rc;
+    return ask_number (p->team, TEAM_GIVE, first, n, &none, NULL);
 }
 
 static int hand_leaves (struct pass *p, unsigned table, struct err *err)
@@ -460,7 +456,6 @@ int build_member_run (struct team *team, const struct build_member *how,
     buf_init (&question, TEAM_MESSAGE_MAX);
     buf_init (&answer, TEAM_MESSAGE_MAX);
     build_keep_heap ();
-    wire_put_text (&question, ROLLCALL_VERSION);
     wire_put_u64 (&question, team_order (team));
     while (rc == 0 && !over) {
         struct pass p = { .team = team, .how = how, .cancelled = cancel };

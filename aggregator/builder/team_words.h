@@ -1,13 +1,13 @@
 /* aggregator/builder/team_words.h - what the processes of a build tell each
  * other
  *
- * Numbers are little-endian; a text is a u32 length and its bytes.
+ * Numbers are little-endian; a text is a u32 length and its bytes.  SEEN, TAKE and
+ * GIVE have two numbers; what is not named is 0.
  *
  *   word     the member says                 the lead answers
- *   READY    version, u64 team_order         a pass (struct team_pass), once
+ *   READY    u64 team_order                  a pass (struct team_pass), once
  *                                            there is one; nothing: it is over
- *   SEEN     u8 wrote the probe, u8 sees     u8 writes to the file itself
- *            the captures
+ *   SEEN     u32 wrote the probe             u32 writes to the file itself
  *   NEXT                                     u32 n, items; 0: no more
  *   TAKE     u32 pages                       u32 the first
  *   GIVE     u32 the first, u32 pages

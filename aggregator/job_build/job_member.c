@@ -17,8 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum shipment_kind { SHIPMENT_LOST, SHIPMENT_BROKEN, SHIPMENT_THERE };
-
 /* What tells this root from another of the same path: the identity of its ledger,
  * which changes with each commit.  Then shipments come through rank 0.
  */
@@ -113,8 +111,7 @@ int job_build_order (void *arg, size_t source, struct buf *out, struct err *err)
     const struct shipment_source *s = &b->sources[source];
 
     (void)err;
-    wire_put_u8 (out, s->lost ? SHIPMENT_LOST : s->broken < 0
-                                  ? SHIPMENT_BROKEN : SHIPMENT_THERE);
+    wire_put_u8 (out, s->lost);
     wire_put_i64 (out, s->broken);
     wire_put_i64 (out, s->rank);
     wire_put_text (out, s->capture);
@@ -149,13 +146,6 @@ struct member_root {
     struct store *store;        // NULL: the root is not here
     struct store *far;          // what its object store has; or NULL
     atomic_bool away;           // the store did not answer
-};
-
-/* What an order says beside the source. */
-struct ordered {
-    char name[MESSAGE_NAME_MAX];
-    enum shipment_kind kind;
-    bool far;
 };
 
 static int open_far (struct wire *w, struct store **ret, struct err *err)
@@ -216,20 +206,19 @@ static void get_chunk (struct wire *w, struct store_chunk *c)
 }
 
 /* What an order names: the capture's name is borrowed. */
-static int get_source (struct wire *w, struct ordered *o,
+static int get_source (struct wire *w, char name[MESSAGE_NAME_MAX], bool *far,
                        struct shipment_source *s, struct err *err)
 {
     struct store_content *c = &s->chunks;
     size_t n;
 
     memset (s, 0, sizeof (*s));
-    o->kind = wire_u8 (w);
-    s->lost = o->kind == SHIPMENT_LOST;
+    s->lost = wire_u8 (w);
     s->broken = (int)wire_i64 (w);
     s->rank = wire_i64 (w);
-    wire_text (w, o->name, sizeof (o->name));
-    s->capture = o->name;
-    o->far = wire_u8 (w);
+    wire_text (w, name, MESSAGE_NAME_MAX);
+    s->capture = name;
+    *far = wire_u8 (w);
     c->size = wire_u64 (w);
     n = wire_u64 (w);
     if (w->failed || n > (size_t)(w->end - w->at))
@@ -304,12 +293,13 @@ static int member_feed (void *state, struct wire *order,
     struct member_root *m = state;
     struct shipment_source s;
     struct job_build b = { .store = m->store, .sources = &s };
-    struct ordered o;
-    int rc = get_source (order, &o, &s, err);
+    char name[MESSAGE_NAME_MAX];
+    bool far = false;
+    int rc = get_source (order, name, &far, &s, err);
 
     if (rc == 0)
         rc = m->store ? job_build_feed_from (&b, 0, NULL, sink, c, err)
-                      : feed_far (m, &b, o.far, remote, sink, c, err);
+                      : feed_far (m, &b, far, remote, sink, c, err);
     store_content_fini (&s.chunks);
     return rc;
 }

@@ -162,10 +162,10 @@ static int follow (const char *name, struct team *t)
     return rc == -EINTR ? EX_TEMPFAIL : complain (name, EX_OSERR, &err);
 }
 
-/* A number for the command line. */
+/* A number for the command line, of this version. */
 static uint64_t hash_of (int argc, char **argv)
 {
-    uint64_t hash = 0;
+    uint64_t hash = texts_hash (ROLLCALL_VERSION, strlen (ROLLCALL_VERSION));
 
     for (int i = 0; i < argc; i++)
         hash = map_key (hash, texts_hash (argv[i], strlen (argv[i])));
