@@ -120,9 +120,13 @@ static int do_alone (const char *name, int (*verb) (int argc, char **argv),
     return status;
 }
 
+/* Which one of many it is that complains. */
 static int complain (const char *verb, int status, const struct err *err)
 {
-    (void)fprintf (stderr, "rollcall %s: %s\n", verb, err->text);
+    char host[HOST_NAME_MAX + 1] = "";
+
+    (void)gethostname (host, sizeof (host) - 1);
+    (void)fprintf (stderr, "rollcall %s: on %s: %s\n", verb, host, err->text);
     return status;
 }
 

@@ -88,6 +88,23 @@ seven_ranks ()                      # ROOT
     expect_status 66
 }
 
+@test "a host without the library is named, and nothing is built" {
+    make --ranks 2 --steps 1 --ops 8
+    mkdir bare
+    cp "$ROLLCALL" bare
+    run mpirun -np 2 bare/rollcall analyze -q -o out job
+    expect_status 72
+    shows "rollcall analyze: on $(hostname): " "librollcall_mpi.so"
+    # one of two: the other waits for it in MPI until the launcher ends it
+    # shellcheck disable=SC2016
+    ROLLCALL_TOGETHER=1 run mpirun -np 2 sh -c '
+        [ $OMPI_COMM_WORLD_RANK = 0 ] || set -- bare/rollcall
+        exec "$1" analyze -q -o out job' - "$ROLLCALL"
+    expect_status 72
+    shows "rollcall analyze: on $(hostname): " "librollcall_mpi.so"
+    [ ! -e out ]
+}
+
 @test "several jobs in a directory are built one after the other" {
     make --ranks 2 --steps 1 --ops 8
     "$CAPTURE_MAKER" --quiet --ranks 2 --steps 1 --ops 8 --seed 7 \
@@ -244,6 +261,33 @@ killed ()
         is "sentences of rollcall" "$rank" \
             "$(grep -c '^rollcall analyze: .*nothing was written' log)"
     done
+}
+
+# With Open MPI's default (300 s, and 9 times 20) mpirun sees it after 8 minutes.
+# bats test_tags=hosts
+@test "the net between two hosts is cut: the launcher ends the build" {
+    local before
+
+    set_up_hosts 2
+    make --ranks 4 --steps 2 --ops 8
+    "$ROLLCALL" analyze -q -o out job
+    before=$(fingerprint out)
+    mkfifo reached.0 reached.1 go.0 go.1
+    # shellcheck disable=SC2016
+    ROLLCALL_TOGETHER=1 PER_HOST=1 background mpirun_hosts \
+        -x ROLLCALL_TOGETHER --mca oob_tcp_keepalive_time 1 \
+        --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 2 sh -c '
+        r=$OMPI_COMM_WORLD_RANK
+        export LD_PRELOAD="$1" PAUSE_AT=communication.json \
+            PAUSE_REACHED=reached.$r PAUSE_GO=go.$r
+        exec "$0" analyze -q -j 1 -o out job' "$ROLLCALL" "$PAUSE_READ"
+    timeout 90 cat reached.0 reached.1 || fail "$(cat log)"
+    ip -n "$NET-sw" link set v1 down
+    timeout 90 sh -c ': >go.0'
+    end_of "$pid"
+    [ "$status" -ne 0 ] || fail "$output"
+    is "what is there" "$before" "$(fingerprint out)"
+    only_hosts_left
 }
 
 # bats test_tags=hosts
