@@ -281,6 +281,15 @@ SCRIPT
     is "summaries" 1 "$(grep -c '^ranks' batch.out)"
     run "$ROLLCALL" fsck result three
     shows "in order; rows $rows"
+    # an array divides the jobs
+    "$CAPTURE_MAKER" --quiet --ranks 2 --steps 1 --ops 8 --seed 7 job.k
+    "$ROLLCALL" archive add --no-raw --root root --job k job.k >added
+    printf '#!/bin/sh\n%s build --all --root root -o array\n' "$ROLLCALL" \
+        >batch.sh
+    sbatch --array=0-1 -n 1 -o 'batch.%a.out' batch.sh
+    LIMIT=90 eventually no_slurm_job
+    is "jobs" "j k" "$(cd array && echo *)"
+    is "builds" 2 "$(cat batch.?.out | grep -c present)"
 }
 
 # ---- a job that is ended ----
