@@ -23,9 +23,6 @@ struct lead {
     struct err why;
 };
 
-static int answer (struct builder *b, struct team_question *q,
-                   struct err *err);
-
 typedef int answer_fn (struct builder *b, struct team_question *q,
                        struct err *err);
 
@@ -70,29 +67,24 @@ static void lead_destroy (struct builder *b)
     b->lead = NULL;
 }
 
-/* Let a member begin, which has asked. */
-static int admit (struct builder *b, unsigned rank, struct err *err)
+/* A member that is ready begins. */
+static int admit (struct builder *b, struct team_question *q, struct err *err)
 {
     struct lead *l = b->lead;
+    int rc;
 
+    if (wire_u64 (&q->in) != team_order (team_of (b))) {
+        rc = team_over (team_of (b), q->from, err);
+        return rc < 0 ? rc
+                      : err_set (err, EPROTO, "rank %u was started with another "
+                                 "command line, or is of another version of "
+                                 "rollcall; all processes of a launch build one "
+                                 "result", q->from);
+    }
     l->inside++;
     buf_clear (&l->out);
     team_put_pass (&l->out, &l->pass, &l->settings);
-    return team_answer (team_of (b), rank, 0, &l->out, NULL, err);
-}
-
-/* A member asks for work: it waits for the next pass. */
-static int hear_ready (struct builder *b, struct team_question *q,
-                       struct err *err)
-{
-    uint64_t order = wire_u64 (&q->in);
-
-    team_hold (team_of (b), q->from);   // it is answered in any case
-    return order == team_order (team_of (b))
-               ? 0 : err_set (err, EPROTO, "rank %u was started with another "
-                              "command line, or is of another version of "
-                              "rollcall; all processes of a launch build one "
-                              "result", q->from);
+    return team_answer (team_of (b), q->from, 0, &l->out, NULL, err);
 }
 
 /* All begin before there is anything to be left behind: whoever is alive when
@@ -100,21 +92,18 @@ static int hear_ready (struct builder *b, struct team_question *q,
  */
 static int admit_all (struct builder *b, struct err *err)
 {
-    const struct mpi_place *place = team_place (team_of (b));
+    unsigned n = team_place (team_of (b))->size - 1, idle = 0;
     struct team_question q;
-    unsigned us = 0;
     int rc = 0;
 
-    for (unsigned i = 1; i < place->size && rc == 0;) {
-        if (team_unhold (team_of (b), i)) {
-            rc = admit (b, i++, err);
-        } else if (build_is_cancelled (b)) {
-            rc = err_set (err, EINTR, "interrupted");
-        } else if ((rc = team_listen (team_of (b), &q, err)) == 0) {
-            team_nap (&us, NAP_MOST_US);
-        } else if (rc > 0) {
-            rc = q.word == TEAM_READY || b->lead->inside == 0
-                     ? hear_ready (b, &q, err) : answer (b, &q, err);
+    while (n > 0 && rc == 0) {
+        if (build_is_cancelled (b))
+            return err_set (err, EINTR, "interrupted");
+        if ((rc = team_listen (team_of (b), true, &q, err)) > 0) {
+            rc = admit (b, &q, err);
+            n--;
+        } else if (rc == 0) {
+            rc = lead_serve (b, &idle, err);
         }
     }
     return rc;
@@ -361,7 +350,8 @@ static int answer (struct builder *b, struct team_question *q, struct err *err)
     int rc;
 
     buf_clear (&l->out);
-    if (l->inside == 0 || (needs_file (q->word) && !b->out))
+    if (l->inside == 0 || !answers[q->word] ||
+        (needs_file (q->word) && !b->out))
         rc = not_understood (q, &why);
     else if (q->word != TEAM_DONE && build_is_cancelled (b))
         rc = err_set (&why, EINTR, "interrupted");
@@ -373,12 +363,12 @@ static int answer (struct builder *b, struct team_question *q, struct err *err)
 int lead_serve (struct builder *b, unsigned *idle, struct err *err)
 {
     struct team_question q;
-    int rc = team_listen (team_of (b), &q, err);
+    int rc = team_listen (team_of (b), false, &q, err);
 
     if (rc == 0)
         team_nap (idle, NAP_MOST_US);
     if (rc <= 0)
         return rc;
     *idle = 0;
-    return q.word == TEAM_READY ? hear_ready (b, &q, err) : answer (b, &q, err);
+    return answer (b, &q, err);
 }

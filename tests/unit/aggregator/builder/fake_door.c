@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAGS 3
+#define TAGS 4
 
 struct message {
     struct message *next;
@@ -48,7 +48,7 @@ static int fake_send (unsigned to, int tag, const void *bytes, size_t size)
     m->size = size;
     memcpy (m->bytes, bytes, size);
     (void)pthread_mutex_lock (&lock);
-    fake_questions[tag == 1 ? (unsigned char)m->bytes[0] : 255]++;
+    fake_questions[tag != 2 ? (unsigned char)m->bytes[0] : 255]++;
     for (at = &waiting[tag]; *at; at = &(*at)->next)
         ;
     *at = m;
@@ -62,7 +62,7 @@ static int fake_look (int tag, struct mpi_message *ret)
 
     (void)pthread_mutex_lock (&lock);
     if ((m = waiting[tag]))
-        *ret = (struct mpi_message){ tag == 1, tag, m->size };
+        *ret = (struct mpi_message){ tag != 2, tag, m->size };
     (void)pthread_mutex_unlock (&lock);
     return m != NULL;
 }
