@@ -266,7 +266,7 @@ static int hear_read (struct builder *b, struct team_question *q,
     return remote->read (b->job->feed_arg, source, room, n, at, err);
 }
 
-static int hear_capture (struct builder *b, struct team_question *q,
+static int take_capture (struct builder *b, struct team_question *q,
                          struct err *err)
 {
     const struct build_job *job = b->job;
@@ -288,6 +288,16 @@ static int hear_capture (struct builder *b, struct team_question *q,
         atomic_fetch_add (&b->bytes, job->items[i].weight);
     }
     team_free_groups (&c);
+    return rc;
+}
+
+static int hear_captures (struct builder *b, struct team_question *q,
+                          struct err *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && q->in.at < q->in.end)
+        rc = take_capture (b, q, err);
     return rc;
 }
 
@@ -333,7 +343,7 @@ static answer_fn *const answers[TEAM_WORDS] = {
     [TEAM_SEEN] = hear_seen,       [TEAM_NEXT] = hear_next,
     [TEAM_TAKE] = hear_take,       [TEAM_GIVE] = hear_give,
     [TEAM_WRITE] = hear_write,     [TEAM_READ] = hear_read,
-    [TEAM_CAPTURE] = hear_capture, [TEAM_LEAVES] = hear_leaves,
+    [TEAM_CAPTURE] = hear_captures, [TEAM_LEAVES] = hear_leaves,
     [TEAM_DONE] = hear_done,
 };
 

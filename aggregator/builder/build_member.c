@@ -168,8 +168,19 @@ static int drop_table (void *arg, enum table_id table, struct err *err)
     return 0;
 }
 
-static int hand_over (struct member_thread *t, size_t index,
-                      const struct capture *c)
+static int hand_over (struct member_thread *t)
+{
+    bool any = t->question.size > 0 || t->question.failed;
+    int rc = !any ? 0 : tell (t->pass->team, TEAM_CAPTURE,
+                              &t->question, &t->err);
+
+    buf_clear (&t->question);
+    return rc;
+}
+
+/* Each question costs a nap of rank 0. */
+static int note_capture (struct member_thread *t, size_t index,
+                         const struct capture *c)
 {
     const struct part_group *used = NULL;
     struct row_span span = { .rank = -1 };
@@ -179,9 +190,8 @@ static int hand_over (struct member_thread *t, size_t index,
         used = part_groups (t->part, &nused);
         part_span (t->part, &span);
     }
-    buf_clear (&t->question);
     team_put_capture (&t->question, index, c, &span, used, nused);
-    return tell (t->pass->team, TEAM_CAPTURE, &t->question, &t->err);
+    return t->question.size < TEAM_CAPTURES_MIN ? 0 : hand_over (t);
 }
 
 static int read_item (struct member_thread *t, size_t index,
@@ -203,7 +213,7 @@ static int read_item (struct member_thread *t, size_t index,
     if (rc == 0 && t->part)
         rc = part_end_capture (t->part, &t->err);
     if (rc == 0)
-        rc = hand_over (t, index, &c);
+        rc = note_capture (t, index, &c);
     capture_fini (&c);
     buf_fini (&bytes.block);
     return rc;
@@ -231,7 +241,7 @@ static int read_some (struct member_thread *t, uint32_t *n)
             return err_set (&t->err, EINTR, "interrupted");
         rc = read_item (t, index, &item, &order);
     }
-    return rc;
+    return rc < 0 ? rc : hand_over (t);
 }
 
 static void *member_work (void *arg)

@@ -13,7 +13,7 @@
  *   GIVE     u32 the first, u32 pages
  *   WRITE    u32 page, bytes
  *   READ     u64 source, u64 at, u32 bytes   the bytes
- *   CAPTURE  u64 index, what was read        
+ *   CAPTURE  some: u64 index, what was read
  *   LEAVES   u32 table, leaves
  *   DONE     i64 outcome, text, u64 rows
  *
@@ -29,6 +29,7 @@
 
 #define TEAM_LEAVES_MAX 32768u          // in one message
 #define TEAM_READ_MAX (1u << 20)        // bytes in one message
+#define TEAM_CAPTURES_MIN (256u << 10)  // bytes; or those of a range
 #define TEAM_PROBE 16u                  // bytes, and their answer behind them
 
 struct team_pass {
