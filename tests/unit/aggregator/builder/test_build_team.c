@@ -21,7 +21,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define CAPTURES 12
+#define CAPTURES 40             // so that a range has several
 
 static char dir[] = "/tmp/rollcall-team-XXXXXX";
 static atomic_bool never;
@@ -225,6 +225,8 @@ static int build (const char *out, struct team *team, struct digest *rows,
     job.roster = &roster;
     rc = build_run (&job, &p, &result, err);
     publish_close (&p);
+    for (size_t i = 0; i < CAPTURES && rc == 0; i++)
+        assert_true (items[i].skip || *items[i].capture.name);  // was taken
     if (rc == 0)
         rc = rows_digest (result.path, 1, &never, rows, err);
     roster_fini (&roster);
