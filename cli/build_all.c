@@ -3,8 +3,10 @@
  * Each job is built by a process of its own, which prints a line and reports
  * through a pipe what it built; this process enters that into the ledger.  One
  * that is killed leaves the other jobs' results; the next --all builds the rest.
+ * The processes of a launch build one job after the other together.
  */
 #include "build.h"
+#include "mpi/team_verb.h"
 
 #include "base/texts.h"
 #include "base/units.h"
@@ -135,40 +137,58 @@ static int choose_jobs (struct build_all *b)
 
 /* ---- a process for a job ---- */
 
-/* In the new process: nothing of the parent's SQLite is used. */
-static int build_here (const struct build_all *b, const char *job, int report)
+static int build_here (const struct build_all *b, const char *job,
+                       struct build_outcome *ret)
 {
-    struct build_outcome outcome = { .built = false };
     char out[PATH_MAX];
     struct archive a;
     int status = cli_open_archive (&build_command, b->opt->root, &a);
 
+    *ret = (struct build_outcome){ .built = false };
     if (status)
         return status;
     result_of (b->opt, a.root, job, out);
-    status = build_one (b->opt, b->derive, &a, job, out, true, &outcome);
+    status = build_one (b->opt, b->derive, &a, job, out, true, ret);
     archive_close (&a);
+    return status;
+}
+
+/* In the new process: nothing of the parent's SQLite is used. */
+static int build_and_report (const struct build_all *b, const char *job,
+                             int report)
+{
+    struct build_outcome outcome;
+    int status = build_here (b, job, &outcome);
+
     if (outcome.built && write (report, &outcome, sizeof (outcome)) !=
                              (ssize_t)sizeof (outcome))
         status = EX_IOERR;
     return status;
 }
 
+/* What its result has is not known from now on. */
+static int forget_rows (struct build_all *b, const char *job)
+{
+    struct err err = { "" };
+
+    return b->to.ledger && ledger_forget_rows (b->to.ledger, job, &err) < 0
+               ? FAIL (EX_IOERR, BUILD_NOT_NOTED, job, err.text) : 0;
+}
+
 static int start_job (struct build_all *b, struct builder_process *p,
                       const char *job)
 {
-    struct err err = { "" };
-    int ends[2];
+    int ends[2], status = forget_rows (b, job);
 
-    if (b->to.ledger && ledger_forget_rows (b->to.ledger, job, &err) < 0)
-        return FAIL (EX_IOERR, BUILD_NOT_NOTED, job, err.text);
+    if (status)
+        return status;
     if (pipe (ends) < 0)
         return FAIL (EX_OSERR, "cannot make a pipe: %s", strerror (errno));
     (void)fflush (stdout);
     *p = (struct builder_process){ fork (), ends[0], job };
     if (p->pid == 0) {
         (void)close (ends[0]);
-        exit (build_here (b, job, ends[1]));
+        exit (build_and_report (b, job, ends[1]));
     }
     (void)close (ends[1]);
     if (p->pid > 0)
@@ -178,27 +198,34 @@ static int start_job (struct build_all *b, struct builder_process *p,
     return FAIL (EX_OSERR, "cannot start a process: %s", strerror (errno));
 }
 
-/* A process has ended: enter what it built. */
+/* A job is over: enter what was built. */
+static void take_outcome (struct build_all *b, const char *job, int status,
+                          const struct build_outcome *o)
+{
+    struct err err = { "" };
+
+    if (o->built && b->to.ledger &&
+        build_ledger_note (&b->to, job, o, &err) < 0)
+        b->failed = FAIL (EX_IOERR, BUILD_NOT_NOTED, job, err.text);
+    b->built += o->built;
+    b->incomplete += status == EXIT_NOT_ALL;
+    if (b->failed == 0 && status > EXIT_NOT_ALL)
+        b->failed = status;
+}
+
 static void end_job (struct build_all *b, struct builder_process *p, int status)
 {
     struct build_outcome o = { .built = false };
-    struct err err = { "" };
-    ssize_t n = read (p->report, &o, sizeof (o));
 
+    if (read (p->report, &o, sizeof (o)) != (ssize_t)sizeof (o))
+        o.built = false;
     (void)close (p->report);
     p->pid = 0;
-    if (n == (ssize_t)sizeof (o) && b->to.ledger &&
-        build_ledger_note (&b->to, p->job, &o, &err) < 0)
-        b->failed = FAIL (EX_IOERR, BUILD_NOT_NOTED, p->job, err.text);
     if (WIFSIGNALED (status))
         (void)FAIL (0, "job %s: its build was killed by signal %d", p->job,
                     WTERMSIG (status));
-    b->incomplete += WIFEXITED (status) && WEXITSTATUS (status) == EXIT_NOT_ALL;
-    if (b->failed == 0 && !WIFEXITED (status))
-        b->failed = EX_SOFTWARE;
-    else if (b->failed == 0 && WEXITSTATUS (status) > EXIT_NOT_ALL)
-        b->failed = WEXITSTATUS (status);
-    b->built += n == (ssize_t)sizeof (o);
+    take_outcome (b, p->job,
+                  WIFEXITED (status) ? WEXITSTATUS (status) : EX_SOFTWARE, &o);
 }
 
 /* A signal is for all of them, whoever got it. */
@@ -271,6 +298,22 @@ static int run_jobs (struct build_all *b)
     return status;
 }
 
+/* One after the other, each by all processes of the launch. */
+static int run_together (struct build_all *b)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < b->njobs && status == 0; i++) {
+        struct build_outcome o;
+
+        if (atomic_load (&cli_cancelled))
+            break;
+        if ((status = forget_rows (b, b->jobs[i])) == 0)
+            take_outcome (b, b->jobs[i], build_here (b, b->jobs[i], &o), &o);
+    }
+    return status;
+}
+
 /* ---- all of it ---- */
 
 static size_t choose_room (const struct build_options *opt)
@@ -299,7 +342,7 @@ static int build_chosen (struct build_all *b)
     if (status == 0 && !b->running)
         status = FAIL (EX_OSERR, "no memory to build");
     if (status == 0)
-        status = run_jobs (b);
+        status = cli_team ? run_together (b) : run_jobs (b);
     if (status)
         return status;
     (void)printf ("%zu of %zu job%s built%s\n", b->built, b->all,

@@ -85,7 +85,7 @@ static int prepare (const struct build_options *opt, struct job_build *b,
     how->foreign = opt->foreign;
     how->cancel = &cli_cancelled;
     how->digest = !opt->out;
-    how->team = opt->all ? NULL : cli_team;
+    how->team = cli_team;
     how->progress = progress->shown ? cli_progress_build : NULL;
     how->progress_arg = progress;
     roster_init (roster);

@@ -23,9 +23,6 @@ struct lead {
     struct err why;
 };
 
-static int answer (struct builder *b, struct team_question *q,
-                   struct err *err);
-
 typedef int answer_fn (struct builder *b, struct team_question *q,
                        struct err *err);
 
@@ -70,36 +67,24 @@ static void lead_destroy (struct builder *b)
     b->lead = NULL;
 }
 
-/* Let a member begin, which has asked. */
-static int admit (struct builder *b, unsigned rank, struct err *err)
+/* A member that is ready begins. */
+static int admit (struct builder *b, struct team_question *q, struct err *err)
 {
     struct lead *l = b->lead;
+    int rc;
 
+    if (wire_u64 (&q->in) != team_order (team_of (b))) {
+        rc = team_over (team_of (b), q->from, err);
+        return rc < 0 ? rc
+                      : err_set (err, EPROTO, "rank %u was started with another "
+                                 "command line, or is of another version of "
+                                 "rollcall; all processes of a launch build one "
+                                 "result", q->from);
+    }
     l->inside++;
     buf_clear (&l->out);
     team_put_pass (&l->out, &l->pass, &l->settings);
-    return team_answer (team_of (b), rank, 0, &l->out, NULL, err);
-}
-
-/* A member asks for work: it waits for the next pass. */
-static int hear_ready (struct builder *b, struct team_question *q,
-                       struct err *err)
-{
-    char version[64];
-    uint64_t order;
-    int rc = 0;
-
-    wire_text (&q->in, version, sizeof (version));
-    order = wire_u64 (&q->in);
-    team_hold (team_of (b), q->from);   // it is answered in any case
-    if (q->in.failed || strcmp (version, ROLLCALL_VERSION) != 0)
-        rc = err_set (err, EPROTO, "rank %u is of another version of rollcall",
-                      q->from);
-    else if (order != team_order (team_of (b)))
-        rc = err_set (err, EPROTO, "rank %u was started with another command "
-                      "line; all processes of a launch build one result",
-                      q->from);
-    return rc;
+    return team_answer (team_of (b), q->from, 0, &l->out, NULL, err);
 }
 
 /* All begin before there is anything to be left behind: whoever is alive when
@@ -107,21 +92,18 @@ static int hear_ready (struct builder *b, struct team_question *q,
  */
 static int admit_all (struct builder *b, struct err *err)
 {
-    const struct mpi_place *place = team_place (team_of (b));
+    unsigned n = team_place (team_of (b))->size - 1, idle = 0;
     struct team_question q;
-    unsigned us = 0;
     int rc = 0;
 
-    for (unsigned i = 1; i < place->size && rc == 0;) {
-        if (team_unhold (team_of (b), i)) {
-            rc = admit (b, i++, err);
-        } else if (build_is_cancelled (b)) {
-            rc = err_set (err, EINTR, "interrupted");
-        } else if ((rc = team_listen (team_of (b), &q, err)) == 0) {
-            team_nap (&us, NAP_MOST_US);
-        } else if (rc > 0) {
-            rc = q.word == TEAM_READY || b->lead->inside == 0
-                     ? hear_ready (b, &q, err) : answer (b, &q, err);
+    while (n > 0 && rc == 0) {
+        if (build_is_cancelled (b))
+            return err_set (err, EINTR, "interrupted");
+        if ((rc = team_listen (team_of (b), true, &q, err)) > 0) {
+            rc = admit (b, &q, err);
+            n--;
+        } else if (rc == 0) {
+            rc = lead_serve (b, &idle, err);
         }
     }
     return rc;
@@ -184,7 +166,7 @@ static int hear_seen (struct builder *b, struct team_question *q,
 {
     const struct team_pass *p = &b->lead->pass;
     uint8_t want[TEAM_PROBE];
-    bool wrote = wire_u8 (&q->in);
+    bool wrote = wire_u32 (&q->in);
     uint32_t at = p->rows ? team_probe_offset (p, q->from) : 0;
     uint8_t *page = NULL;
     int rc = 0;
@@ -198,7 +180,7 @@ static int hear_seen (struct builder *b, struct team_question *q,
         wrote = rc == 0 && memcmp (page + at, want, sizeof (want)) == 0;
         free (page);
     }
-    wire_put_u8 (&b->lead->out, wrote && p->rows);
+    wire_put_u32 (&b->lead->out, wrote && p->rows);
     return rc;
 }
 
@@ -284,7 +266,7 @@ static int hear_read (struct builder *b, struct team_question *q,
     return remote->read (b->job->feed_arg, source, room, n, at, err);
 }
 
-static int hear_capture (struct builder *b, struct team_question *q,
+static int take_capture (struct builder *b, struct team_question *q,
                          struct err *err)
 {
     const struct build_job *job = b->job;
@@ -306,6 +288,16 @@ static int hear_capture (struct builder *b, struct team_question *q,
         atomic_fetch_add (&b->bytes, job->items[i].weight);
     }
     team_free_groups (&c);
+    return rc;
+}
+
+static int hear_captures (struct builder *b, struct team_question *q,
+                          struct err *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && q->in.at < q->in.end)
+        rc = take_capture (b, q, err);
     return rc;
 }
 
@@ -351,7 +343,7 @@ static answer_fn *const answers[TEAM_WORDS] = {
     [TEAM_SEEN] = hear_seen,       [TEAM_NEXT] = hear_next,
     [TEAM_TAKE] = hear_take,       [TEAM_GIVE] = hear_give,
     [TEAM_WRITE] = hear_write,     [TEAM_READ] = hear_read,
-    [TEAM_CAPTURE] = hear_capture, [TEAM_LEAVES] = hear_leaves,
+    [TEAM_CAPTURE] = hear_captures, [TEAM_LEAVES] = hear_leaves,
     [TEAM_DONE] = hear_done,
 };
 
@@ -368,7 +360,8 @@ static int answer (struct builder *b, struct team_question *q, struct err *err)
     int rc;
 
     buf_clear (&l->out);
-    if (l->inside == 0 || (needs_file (q->word) && !b->out))
+    if (l->inside == 0 || !answers[q->word] ||
+        (needs_file (q->word) && !b->out))
         rc = not_understood (q, &why);
     else if (q->word != TEAM_DONE && build_is_cancelled (b))
         rc = err_set (&why, EINTR, "interrupted");
@@ -380,12 +373,12 @@ static int answer (struct builder *b, struct team_question *q, struct err *err)
 int lead_serve (struct builder *b, unsigned *idle, struct err *err)
 {
     struct team_question q;
-    int rc = team_listen (team_of (b), &q, err);
+    int rc = team_listen (team_of (b), false, &q, err);
 
     if (rc == 0)
         team_nap (idle, NAP_MOST_US);
     if (rc <= 0)
         return rc;
     *idle = 0;
-    return q.word == TEAM_READY ? hear_ready (b, &q, err) : answer (b, &q, err);
+    return answer (b, &q, err);
 }

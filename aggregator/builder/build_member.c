@@ -49,24 +49,33 @@ static int tell (struct team *team, enum team_word word,
     return rc;
 }
 
-/* ---- pages ---- */
-
-static int port_take (void *arg, uint32_t n, uint32_t *first, struct err *err)
+/* Ask something with two numbers; *ret: the one that is the answer, if any. */
+static int ask_number (struct team *team, enum team_word word, uint32_t a,
+                       uint32_t b, uint32_t *ret, struct err *err)
 {
-    struct pass *p = arg;
     struct buf question, answer;
     struct wire w;
     int rc;
 
     buf_init (&question, TEAM_MESSAGE_MAX);
     buf_init (&answer, TEAM_MESSAGE_MAX);
-    wire_put_u32 (&question, n);
-    rc = team_ask (p->team, TEAM_TAKE, &question, &answer, err);
+    wire_put_u32 (&question, a);
+    wire_put_u32 (&question, b);
+    rc = team_ask (team, word, &question, &answer, err);
     w = wire_reader (answer.data, answer.size);
-    *first = rc == 0 ? wire_u32 (&w) : 0;
+    *ret = rc == 0 ? wire_u32 (&w) : 0;
     buf_fini (&question);
     buf_fini (&answer);
     return rc;
+}
+
+/* ---- pages ---- */
+
+static int port_take (void *arg, uint32_t n, uint32_t *first, struct err *err)
+{
+    const struct pass *p = arg;
+
+    return ask_number (p->team, TEAM_TAKE, n, 0, first, err);
 }
 
 static int port_write (void *arg, uint32_t page, const uint8_t *bytes,
@@ -159,8 +168,19 @@ static int drop_table (void *arg, enum table_id table, struct err *err)
     return 0;
 }
 
-static int hand_over (struct member_thread *t, size_t index,
-                      const struct capture *c)
+static int hand_over (struct member_thread *t)
+{
+    bool any = t->question.size > 0 || t->question.failed;
+    int rc = !any ? 0 : tell (t->pass->team, TEAM_CAPTURE,
+                              &t->question, &t->err);
+
+    buf_clear (&t->question);
+    return rc;
+}
+
+/* Each question costs a nap of rank 0. */
+static int note_capture (struct member_thread *t, size_t index,
+                         const struct capture *c)
 {
     const struct part_group *used = NULL;
     struct row_span span = { .rank = -1 };
@@ -170,9 +190,8 @@ static int hand_over (struct member_thread *t, size_t index,
         used = part_groups (t->part, &nused);
         part_span (t->part, &span);
     }
-    buf_clear (&t->question);
     team_put_capture (&t->question, index, c, &span, used, nused);
-    return tell (t->pass->team, TEAM_CAPTURE, &t->question, &t->err);
+    return t->question.size < TEAM_CAPTURES_MIN ? 0 : hand_over (t);
 }
 
 static int read_item (struct member_thread *t, size_t index,
@@ -194,7 +213,7 @@ static int read_item (struct member_thread *t, size_t index,
     if (rc == 0 && t->part)
         rc = part_end_capture (t->part, &t->err);
     if (rc == 0)
-        rc = hand_over (t, index, &c);
+        rc = note_capture (t, index, &c);
     capture_fini (&c);
     buf_fini (&bytes.block);
     return rc;
@@ -222,7 +241,7 @@ static int read_some (struct member_thread *t, uint32_t *n)
             return err_set (&t->err, EINTR, "interrupted");
         rc = read_item (t, index, &item, &order);
     }
-    return rc;
+    return rc < 0 ? rc : hand_over (t);
 }
 
 static void *member_work (void *arg)
@@ -248,23 +267,43 @@ static void *member_work (void *arg)
 
 /* ---- a pass ---- */
 
+/* Whether what one host has fsynced is what another one reads, though it has read
+ * the file before, and though both write to it: not with close-to-open caches
+ * (doc/architecture.md, Builds by several processes).
+ */
+static bool is_coherent (const char *path)
+{
+    static const char *const apart[] = {
+        "nfs", "cifs", "smb2", "fuse", "9p", "afs", "beegfs",
+    };
+    const char *kind = fileio_remote_fs (path);
+
+    for (size_t i = 0; kind && i < sizeof (apart) / sizeof (apart[0]); i++) {
+        if (strcmp (kind, apart[i]) == 0)
+            return false;
+    }
+    return true;
+}
+
 /* Whether the file is the one that rank 0 has: read its bytes, and answer. */
 static bool answer_probe (const struct pass *p)
 {
     const struct team_pass *w = &p->what;
+    bool near = team_place (p->team)->near;
     off_t page = (off_t)(w->probe - 1) * w->page_size;
     uint8_t bytes[TEAM_PROBE];
     bool same = false;
     int fd;
 
-    if (!w->rows || (fd = open (w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)) < 0)
+    if (!w->rows || (!near && !is_coherent (w->path)) ||
+        (fd = open (w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)) < 0)
         return false;
     if (fileio_pread_all (fd, bytes, sizeof (bytes), page) == 0 &&
         memcmp (bytes, w->nonce, sizeof (bytes)) == 0) {
         team_probe_answer (w, bytes);
         page += team_probe_offset (w, team_place (p->team)->rank);
         same = fileio_pwrite_all (fd, bytes, sizeof (bytes), page) == 0 &&
-               (team_place (p->team)->near || fsync (fd) == 0);
+               (near || fsync (fd) == 0);
     }
     return close (fd) == 0 && same;
 }
@@ -272,22 +311,15 @@ static bool answer_probe (const struct pass *p)
 /* Find out what can be seen from here: *part: whether to take part. */
 static int open_pass (struct pass *p, bool *part, struct err *err)
 {
-    struct buf question, answer;
-    struct wire w;
+    uint32_t direct;
     bool sees = false;
     int rc = p->how->open (&p->what.settings, &p->state, &sees, err);
 
     if (rc < 0)
         return rc;
-    buf_init (&question, TEAM_MESSAGE_MAX);
-    buf_init (&answer, TEAM_MESSAGE_MAX);
     p->here = answer_probe (p);
-    wire_put_u8 (&question, p->here);
-    rc = team_ask (p->team, TEAM_SEEN, &question, &answer, err);
-    w = wire_reader (answer.data, answer.size);
-    p->direct = rc == 0 && wire_u8 (&w);
-    buf_fini (&question);
-    buf_fini (&answer);
+    rc = ask_number (p->team, TEAM_SEEN, p->here, 0, &direct, err);
+    p->direct = direct;
     *part = sees || p->how->may_ask;
     p->port = (struct page_port){ p, port_take, port_write };
     if (rc == 0 && *part && p->what.rows)
@@ -330,16 +362,10 @@ static int run_threads (struct pass *p, struct member_thread *threads,
 
 static int give_pages (void *arg, uint32_t first, uint32_t n)
 {
-    struct pass *p = arg;
-    struct buf question;
-    int rc;
+    const struct pass *p = arg;
+    uint32_t none;
 
-    buf_init (&question, TEAM_MESSAGE_MAX);
-    wire_put_u32 (&question, first);
-    wire_put_u32 (&question, n);
-    rc = tell (p->team, TEAM_GIVE, &question, NULL);
-    buf_fini (&question);
-    return rc;
+    return ask_number (p->team, TEAM_GIVE, first, n, &none, NULL);
 }
 
 static int hand_leaves (struct pass *p, unsigned table, struct err *err)
@@ -460,7 +486,6 @@ int build_member_run (struct team *team, const struct build_member *how,
     buf_init (&question, TEAM_MESSAGE_MAX);
     buf_init (&answer, TEAM_MESSAGE_MAX);
     build_keep_heap ();
-    wire_put_text (&question, ROLLCALL_VERSION);
     wire_put_u64 (&question, team_order (team));
     while (rc == 0 && !over) {
         struct pass p = { .team = team, .how = how, .cancelled = cancel };

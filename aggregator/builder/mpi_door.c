@@ -12,6 +12,7 @@
 #include <time.h>
 
 #define NAP_NS 20000
+#define NAP_MOST_NS 640000      // between looks at a message that takes long
 #define MPI_DOOR_CPUS 8192      // that a mask has room for
 
 static const atomic_bool *cancelled;
@@ -80,7 +81,7 @@ static int door_begin (const atomic_bool *cancel, struct mpi_place *ret)
 /* MPI_Send and MPI_Recv would wait for ever for a process that was killed. */
 static int await (int rc, MPI_Request *request)
 {
-    const struct timespec nap = { .tv_nsec = NAP_NS };
+    struct timespec nap = { .tv_nsec = NAP_NS };
     int over = 0;
 
     for (;;) {
@@ -91,6 +92,7 @@ static int await (int rc, MPI_Request *request)
         if (atomic_load (cancelled))
             return -EINTR;
         (void)nanosleep (&nap, NULL);
+        nap.tv_nsec *= nap.tv_nsec < NAP_MOST_NS ? 2 : 1;
     }
 }
 

@@ -10,6 +10,7 @@
 
 #define TAG_QUESTION 1
 #define TAG_ANSWER 2
+#define TAG_READY 3             // a question that may wait for long
 #define NAP_LEAST_US 20u
 #define NAP_MOST_US 5000u       // of a member that waits
 
@@ -20,7 +21,7 @@ struct team {
     uint64_t order;
     pthread_mutex_t lock;       // over MPI, among a member's threads
     struct buf in;              // of the lead: the question
-    bool *held;                 // by rank: a member that waits for work
+    unsigned left;              // members that were not told that it is over
 };
 
 void team_nap (unsigned *us, unsigned most_us)
@@ -70,8 +71,7 @@ int team_begin (const char *door, unsigned said, uint64_t order,
     rc = load_door (door, &t->door, err);
     if (rc == 0 && t->door->begin (cancel, &t->place) < 0)
         rc = err_set (err, EIO, "MPI cannot be started");
-    if (rc == 0 && !(t->held = calloc (t->place.size, sizeof (*t->held))))
-        rc = err_set (err, ENOMEM, "no memory for %u processes", t->place.size);
+    t->left = t->place.size - 1;
     if (rc == 0 && t->place.size != said)
         rc = err_set (err, EINVAL, "the launcher says %u processes, but MPI "
                       "finds %u: mpirun and the MPI library do not match", said,
@@ -97,7 +97,6 @@ void team_forget (struct team *t)
 {
     (void)pthread_mutex_destroy (&t->lock);
     buf_fini (&t->in);
-    free (t->held);
     free (t);
 }
 
@@ -121,7 +120,9 @@ static int send_question (struct team *t, enum team_word word,
         buf_put (&b, question->data, question->size);
     if (b.failed || (question && question->failed))
         rc = err_set (err, ENOMEM, "no memory for a message to rank 0");
-    else if ((rc = t->door->send (0, TAG_QUESTION, b.data, b.size)) < 0)
+    else if ((rc = t->door->send (0, word == TEAM_READY ? TAG_READY
+                                                        : TAG_QUESTION,
+                                  b.data, b.size)) < 0)
         rc = say_trouble (rc, 0, err);
     buf_fini (&b);
     return rc;
@@ -183,11 +184,12 @@ int team_ask (struct team *t, enum team_word word, const struct buf *question,
 
 /* ---- the lead ---- */
 
-int team_listen (struct team *t, struct team_question *ret, struct err *err)
+int team_listen (struct team *t, bool ready, struct team_question *ret,
+                 struct err *err)
 {
     struct mpi_message m;
     void *room;
-    int rc = t->door->look (TAG_QUESTION, &m);
+    int rc = t->door->look (ready ? TAG_READY : TAG_QUESTION, &m);
 
     if (rc == 0)
         return 0;
@@ -230,39 +232,25 @@ int team_answer (struct team *t, unsigned to, int rc, const struct buf *answer,
     return sent;
 }
 
-void team_hold (struct team *t, unsigned from)
+int team_over (struct team *t, unsigned to, struct err *err)
 {
-    t->held[from] = true;
-}
-
-bool team_unhold (struct team *t, unsigned from)
-{
-    bool held = t->held[from];
-
-    t->held[from] = false;
-    return held;
+    t->left--;
+    return team_answer (t, to, 0, NULL, NULL, err);
 }
 
 int team_dismiss (struct team *t, struct err *err)
 {
-    unsigned left = t->place.size - 1, us = 0;
     struct team_question q;
+    unsigned us = 0;
     int rc = 0;
 
-    for (unsigned i = 1; i < t->place.size && rc == 0; i++) {
-        if (team_unhold (t, i)) {
-            rc = team_answer (t, i, 0, NULL, NULL, err);
-            left--;
-        }
-    }
-    while (left > 0 && rc == 0 && !atomic_load (t->cancel)) {
-        if ((rc = team_listen (t, &q, err)) == 0) {
-            team_nap (&us, NAP_MOST_US);
-            continue;
-        }
-        if (rc > 0)
+    while (t->left > 0 && rc == 0 && !atomic_load (t->cancel)) {
+        if ((rc = team_listen (t, true, &q, err)) > 0)
+            rc = team_over (t, q.from, err);
+        else if (rc == 0 && (rc = team_listen (t, false, &q, err)) > 0)
             rc = team_answer (t, q.from, 0, NULL, NULL, err);
-        left -= q.word == TEAM_READY;
+        else if (rc == 0)
+            team_nap (&us, NAP_MOST_US);
     }
-    return rc == 0 && left > 0 ? err_set (err, EINTR, "interrupted") : rc;
+    return rc == 0 && t->left > 0 ? err_set (err, EINTR, "interrupted") : rc;
 }

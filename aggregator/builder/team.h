@@ -60,20 +60,21 @@ struct team_question {
     struct wire in;             // valid until the next one
 };
 
-/* 1: there is a question; 0: not now; -EIO, -ENOMEM, or -EBADMSG: it is none. */
-int team_listen (struct team *t, struct team_question *ret, struct err *err);
+/* 1: there is a question; 0: not now; -EIO, -ENOMEM, or -EBADMSG: it is none.
+ * 'ready': TEAM_READY, which MPI keeps until there is something to do; else the
+ * others.
+ */
+int team_listen (struct team *t, bool ready, struct team_question *ret,
+                 struct err *err);
 
 /* Answer one; with a negative rc the answer is the sentence of 'why'. */
 int team_answer (struct team *t, unsigned to, int rc, const struct buf *answer,
                  const struct err *why, struct err *err);
 
-/* A member has asked whether there is something to do, and waits; whether one
- * does, which begins to work now.
+/* Tell a member that is ready that it is over; or all of them, as soon as they
+ * are.
  */
-void team_hold (struct team *t, unsigned from);
-bool team_unhold (struct team *t, unsigned from);
-
-/* Tell all members that it is over, as soon as they ask. */
+int team_over (struct team *t, unsigned to, struct err *err);
 int team_dismiss (struct team *t, struct err *err);
 
 /* Sleep: at first short, then longer, up to 'most_us'. */

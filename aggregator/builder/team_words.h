@@ -1,19 +1,19 @@
 /* aggregator/builder/team_words.h - what the processes of a build tell each
  * other
  *
- * Numbers are little-endian; a text is a u32 length and its bytes.
+ * Numbers are little-endian; a text is a u32 length and its bytes.  SEEN, TAKE and
+ * GIVE have two numbers; what is not named is 0.
  *
  *   word     the member says                 the lead answers
- *   READY    version, u64 team_order         a pass (struct team_pass), once
+ *   READY    u64 team_order                  a pass (struct team_pass), once
  *                                            there is one; nothing: it is over
- *   SEEN     u8 wrote the probe, u8 sees     u8 writes to the file itself
- *            the captures
+ *   SEEN     u32 wrote the probe             u32 writes to the file itself
  *   NEXT                                     u32 n, items; 0: no more
  *   TAKE     u32 pages                       u32 the first
  *   GIVE     u32 the first, u32 pages
  *   WRITE    u32 page, bytes
  *   READ     u64 source, u64 at, u32 bytes   the bytes
- *   CAPTURE  u64 index, what was read        
+ *   CAPTURE  some: u64 index, what was read
  *   LEAVES   u32 table, leaves
  *   DONE     i64 outcome, text, u64 rows
  *
@@ -29,6 +29,7 @@
 
 #define TEAM_LEAVES_MAX 32768u          // in one message
 #define TEAM_READ_MAX (1u << 20)        // bytes in one message
+#define TEAM_CAPTURES_MIN (256u << 10)  // bytes; or those of a range
 #define TEAM_PROBE 16u                  // bytes, and their answer behind them
 
 struct team_pass {

@@ -59,6 +59,7 @@ struct job_build {
     struct digest rows;                 // of the result
     bool rows_known;
     bool forget;                        // command and environment
+    bool has_store;                     // the root, while others read, too
 };
 
 /* Read a shipment, through a source or from the store; one that is damaged becomes

@@ -6,13 +6,16 @@
 #include "job_build/job_build_private.h"
 #include "model/shipment.h"
 #include "store/fileio.h"
+#include "store/object_mark.h"
+#include "store/root.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum shipment_kind { SHIPMENT_LOST, SHIPMENT_BROKEN, SHIPMENT_THERE };
+#include <unistd.h>
 
 /* What tells this root from another of the same path: the identity of its ledger,
  * which changes with each commit.  Then shipments come through rank 0.
@@ -38,9 +41,45 @@ static bool mark_root (const char *root, struct root_mark *ret)
 
 /* ---- rank 0 ---- */
 
+/* Where the root's object store is, if it has one. */
+static void put_place (struct buf *out, const char *root, bool *has_store)
+{
+    struct object_place p = { "", "", "", "", "" };
+    char id[ROOT_ID_SIZE] = "";
+
+    *has_store = object_place_read (root, &p, NULL) == 0 &&
+                 root_read_id (root, id, NULL) == 0;
+    wire_put_text (out, *has_store ? p.url : "");
+    wire_put_text (out, p.endpoint);
+    wire_put_text (out, p.region);
+    wire_put_text (out, p.ca_file);
+    wire_put_text (out, p.proxy);
+    wire_put_text (out, id);
+}
+
+/* Whether a content has to come from the store, and all of it can. */
+static bool is_far (const struct job_build *b, const struct store_content *c)
+{
+    struct object_mark mark = { .state = OBJECT_UNMARKED };
+    int64_t segment = -1;
+    bool far = false;
+
+    for (size_t i = 0; i < c->n && b->has_store; i++) {
+        const struct ledger_place *p = &store_chunk_at (c, i)->place;
+
+        if (p->segment != segment &&
+            (object_mark_read (store_root (b->store), p->segment, &mark,
+                               NULL) < 0 || mark.state != OBJECT_WHOLE))
+            return false;
+        segment = p->segment;
+        far = far || mark.evicted;
+    }
+    return far;
+}
+
 int job_build_settings (void *arg, struct buf *out, struct err *err)
 {
-    const struct job_build *b = arg;
+    struct job_build *b = arg;
     struct root_mark m = { 0, 0, 0 };
     char root[PATH_MAX] = "";
 
@@ -52,6 +91,7 @@ int job_build_settings (void *arg, struct buf *out, struct err *err)
     wire_put_u64 (out, m.ino);
     wire_put_u64 (out, m.size);
     wire_put_i64 (out, m.mtime_ns);
+    put_place (out, store_root (b->store), &b->has_store);
     return 0;
 }
 
@@ -71,11 +111,11 @@ int job_build_order (void *arg, size_t source, struct buf *out, struct err *err)
     const struct shipment_source *s = &b->sources[source];
 
     (void)err;
-    wire_put_u8 (out, s->lost ? SHIPMENT_LOST : s->broken < 0
-                                  ? SHIPMENT_BROKEN : SHIPMENT_THERE);
+    wire_put_u8 (out, s->lost);
     wire_put_i64 (out, s->broken);
     wire_put_i64 (out, s->rank);
     wire_put_text (out, s->capture);
+    wire_put_u8 (out, is_far (b, &s->chunks));
     wire_put_u64 (out, s->chunks.size);
     wire_put_u64 (out, s->chunks.n);
     for (size_t i = 0; i < s->chunks.n; i++)
@@ -104,7 +144,23 @@ int job_build_bytes (void *arg, size_t source, void *out, size_t n, uint64_t at,
 
 struct member_root {
     struct store *store;        // NULL: the root is not here
+    struct store *far;          // what its object store has; or NULL
+    atomic_bool away;           // the store did not answer
 };
+
+static int open_far (struct wire *w, struct store **ret, struct err *err)
+{
+    struct object_place p;
+    char id[ROOT_ID_SIZE];
+
+    wire_text (w, p.url, sizeof (p.url));
+    wire_text (w, p.endpoint, sizeof (p.endpoint));
+    wire_text (w, p.region, sizeof (p.region));
+    wire_text (w, p.ca_file, sizeof (p.ca_file));
+    wire_text (w, p.proxy, sizeof (p.proxy));
+    wire_text (w, id, sizeof (id));
+    return w->failed || !*p.url ? 0 : store_open_far (&p, id, ret, err);
+}
 
 static int member_open (struct wire *settings, void **state, bool *sees,
                         struct err *err)
@@ -124,7 +180,7 @@ static int member_open (struct wire *settings, void **state, bool *sees,
             here.ino == want.ino && here.size == want.size &&
             here.mtime_ns == want.mtime_ns &&
             store_open_read (root, &m->store, err) == 0;
-    return 0;
+    return *sees ? 0 : open_far (settings, &m->far, err);
 }
 
 static void member_close (void *state)
@@ -132,6 +188,7 @@ static void member_close (void *state)
     struct member_root *m = state;
 
     store_close (m->store);
+    store_close (m->far);
     free (m);
 }
 
@@ -149,20 +206,19 @@ static void get_chunk (struct wire *w, struct store_chunk *c)
 }
 
 /* What an order names: the capture's name is borrowed. */
-static int get_source (struct wire *w, char name[MESSAGE_NAME_MAX],
-                       enum shipment_kind *kind, struct shipment_source *s,
-                       struct err *err)
+static int get_source (struct wire *w, char name[MESSAGE_NAME_MAX], bool *far,
+                       struct shipment_source *s, struct err *err)
 {
     struct store_content *c = &s->chunks;
     size_t n;
 
     memset (s, 0, sizeof (*s));
-    *kind = wire_u8 (w);
-    s->lost = *kind == SHIPMENT_LOST;
+    s->lost = wire_u8 (w);
     s->broken = (int)wire_i64 (w);
     s->rank = wire_i64 (w);
     wire_text (w, name, MESSAGE_NAME_MAX);
     s->capture = name;
+    *far = wire_u8 (w);
     c->size = wire_u64 (w);
     n = wire_u64 (w);
     if (w->failed || n > (size_t)(w->end - w->at))
@@ -174,25 +230,76 @@ static int get_source (struct wire *w, char name[MESSAGE_NAME_MAX],
     return 0;
 }
 
+/* A content that its object store has, or else rank 0. */
+struct far_bytes {
+    struct member_root *root;
+    struct store_reader *reader;        // NULL: only rank 0
+    struct byte_source near, through;
+};
+
+/* Say once, for all threads, that the store is of no use here. */
+static void tell_away (struct far_bytes *f)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    struct err why = { "" };
+
+    if (atomic_exchange (&f->root->away, true))
+        return;
+    (void)store_reader_why (f->reader, -EREMOTEIO, &why);
+    (void)gethostname (host, sizeof (host) - 1);
+    (void)fprintf (stderr, "rollcall build: a process on %s reads through rank 0 "
+                   "what is in the object store: %s\n", host, why.text);
+}
+
+static int read_far (const struct byte_source *from, void *out, size_t n,
+                     uint64_t at)
+{
+    struct far_bytes *f = from->arg;
+    int rc = -EREMOTEIO;
+
+    if (f->reader && !atomic_load (&f->root->away) &&
+        (rc = f->near.read (&f->near, out, n, at)) == -EREMOTEIO)
+        tell_away (f);
+    // rank 0 says what is wrong with it
+    return rc == 0 ? 0 : f->through.read (&f->through, out, n, at);
+}
+
+static int feed_far (struct member_root *m, struct job_build *b, bool far,
+                     const struct byte_source *remote,
+                     const struct row_sink *sink, struct capture *c,
+                     struct err *err)
+{
+    const struct store_content *content = &b->sources[0].chunks;
+    struct far_bytes f = { .root = m, .through = *remote };
+    struct byte_source from = { .read = read_far, .arg = &f, .fd = -1,
+                                .size = content->size };
+    int rc = 0;
+
+    f.through.size = content->size;
+    if (far && m->far && !atomic_load (&m->away) &&
+        (rc = store_reader_create (m->far, content, &f.reader, err)) == 0)
+        f.near = store_reader_source (f.reader);
+    if (rc == 0)
+        rc = job_build_feed_from (b, 0, &from, sink, c, err);
+    store_reader_destroy (f.reader);
+    return rc;
+}
+
 static int member_feed (void *state, struct wire *order,
                         const struct byte_source *remote,
                         const struct row_sink *sink, struct capture *c,
                         struct err *err)
 {
-    const struct member_root *m = state;
-    struct job_build b = { .store = m->store };
-    struct byte_source through = *remote;
-    char name[MESSAGE_NAME_MAX];
+    struct member_root *m = state;
     struct shipment_source s;
-    enum shipment_kind kind;
-    int rc = get_source (order, name, &kind, &s, err);
+    struct job_build b = { .store = m->store, .sources = &s };
+    char name[MESSAGE_NAME_MAX];
+    bool far = false;
+    int rc = get_source (order, name, &far, &s, err);
 
-    if (rc == 0) {
-        through.size = s.chunks.size;
-        b.sources = &s;
-        rc = job_build_feed_from (&b, 0, m->store ? NULL : &through, sink, c,
-                                  err);
-    }
+    if (rc == 0)
+        rc = m->store ? job_build_feed_from (&b, 0, NULL, sink, c, err)
+                      : feed_far (m, &b, far, remote, sink, c, err);
     store_content_fini (&s.chunks);
     return rc;
 }

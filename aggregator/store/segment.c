@@ -30,7 +30,9 @@
 #define QUICK_REST_NS (30 * NS_PER_S)   // after it was away
 
 struct segments {
-    char *root;
+    char *root;                 // NULL: it is not here, and this is known of it:
+    struct object_place place;
+    char id[ROOT_ID_SIZE];
     enum segments_how how;
     const atomic_bool *stop;    // or NULL
     pthread_mutex_t lock;       // of all below
@@ -60,6 +62,20 @@ int segments_create (const char *root, struct segments **ret, struct err *err)
     s->kept_fd = -1;
     (void)pthread_mutex_init (&s->lock, NULL);
     *ret = s;
+    return 0;
+}
+
+int segments_create_far (const struct object_place *place, const char *root_id,
+                         struct segments **ret, struct err *err)
+{
+    int rc = segments_create ("", ret, err);
+
+    if (rc < 0)
+        return rc;
+    free ((*ret)->root);
+    (*ret)->root = NULL;
+    (*ret)->place = *place;
+    PRINT ((*ret)->id, "%s", root_id);
     return 0;
 }
 
@@ -108,11 +124,16 @@ int segment_open (struct segments *of, int64_t number, struct segment *ret,
 {
     char path[PATH_MAX];
 
-    *ret = (struct segment){ .of = of, .number = number };
+    *ret = (struct segment){ .of = of, .fd = -1, .number = number,
+                             .far = !of->root };
+    if (ret->far)
+        return 0;
     store_segment_path (of->root, number, path);
     ret->fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (ret->fd < 0)
+    if (ret->fd < 0) {
+        *ret = (struct segment)SEGMENT_NONE;
         return err_sys (err, errno, "cannot open %s", path);
+    }
     look_at_mark (ret);
     return 0;
 }
@@ -140,6 +161,8 @@ bool segment_is_far (struct segment *f, uint64_t n, uint64_t at)
 
     if (!f->of || n == 0)
         return false;
+    if (!f->of->root)
+        return true;
     look_at_mark (f);
     hole = f->far ? lseek (f->fd, (off_t)at, SEEK_HOLE) : -1;
     return hole >= 0 && (uint64_t)hole < at + n;
@@ -165,7 +188,7 @@ static bool may_have_hole (const char *bytes, size_t n, uint64_t at)
 static int connect_to (struct segments *s, bool failed, struct object_store **ret,
                        struct err *err)
 {
-    struct object_place place;
+    struct object_place place = s->place;
     struct object_options opt = {
         .url = place.url, .endpoint = place.endpoint, .region = place.region,
         .tries = failed ? 1 : s->how == SEGMENTS_HURRY ? QUICK_TRIES : 0,
@@ -173,7 +196,7 @@ static int connect_to (struct segments *s, bool failed, struct object_store **re
         .least_rate = s->how == SEGMENTS_HURRY ? QUICK_RATE : 0,
         .cancel = s->stop,
     };
-    int rc = object_place_read (s->root, &place, err);
+    int rc = s->root ? object_place_read (s->root, &place, err) : 0;
 
     opt.ca_file = *place.ca_file ? place.ca_file : NULL;
     opt.proxy = *place.proxy ? place.proxy : NULL;
@@ -225,20 +248,20 @@ bool segments_rest (struct segments *s)
 
 static int ask (struct segment *f, void *out, size_t n, uint64_t at)
 {
-    char id[ROOT_ID_SIZE], key[OBJECT_MARK_KEY_MAX];
+    char id[ROOT_ID_SIZE] = "", key[OBJECT_MARK_KEY_MAX];
     struct object_store *client = NULL;
     struct err err = { "" };
     bool once = false;
     int rc = f->of->how == SEGMENTS_HERE
                  ? err_set (&err, EREMOTEIO, "the store is not asked")
-                 : root_read_id (f->of->root, id, &err);
+                 : f->of->root ? root_read_id (f->of->root, id, &err) : 0;
 
     if (segments_rest (f->of))
         return -EREMOTEIO;
     if (rc == 0)
         rc = take_client (f->of, &client, &once, &err);
     if (rc == 0) {
-        object_mark_key (id, f->number, key);
+        object_mark_key (f->of->root ? id : f->of->id, f->number, key);
         rc = object_get (client, key, at, out, n, &err);
     }
     if (rc < 0)
@@ -318,8 +341,7 @@ static bool read_kept (struct segment *f, void *out, size_t n, uint64_t at)
  */
 static size_t choose (struct segment *f, size_t n, uint64_t at)
 {
-    uint64_t end = f->at + f->n;
-    bool follows = f->n > 0 && at >= end && at - end <= RECORD_MAX;
+    bool follows = f->n > 0 && at > f->at && at <= f->at + f->n + RECORD_MAX;
     size_t most = f->until > at ? (size_t)(f->until - at) : n;
 
     f->window = follows ? 2 * f->window : n;
@@ -330,24 +352,31 @@ static size_t choose (struct segment *f, size_t n, uint64_t at)
     return most > n ? most : n;
 }
 
+/* The beginning may be there already: a question does not end where a record
+ * does.
+ */
 static int read_far (struct segment *f, void *out, size_t n, uint64_t at)
 {
-    size_t wanted;
+    size_t within = at >= f->at && at - f->at < f->n ? (size_t)(at - f->at)
+                                                     : f->n;
+    size_t have = f->n - within, wanted;
     void *more;
     int rc;
 
-    if (at >= f->at && n <= f->n && at - f->at <= f->n - n) {
-        memcpy (out, (const char *)f->ahead + (at - f->at), n);
+    if (n <= have) {
+        memcpy (out, (const char *)f->ahead + within, n);
         return 0;
     }
     if (!f->again && read_kept (f, out, n, at))
         return 0;
     wanted = choose (f, n, at);
+    if (have > 0)
+        memmove (f->ahead, (const char *)f->ahead + within, have);
+    f->n = 0;
     if (!(more = realloc (f->ahead, wanted)))
         return -ENOMEM;
     f->ahead = more;
-    f->n = 0;
-    if ((rc = ask (f, f->ahead, wanted, at)) < 0)
+    if ((rc = ask (f, (char *)more + have, wanted - have, at + have)) < 0)
         return rc;
     f->at = at;
     f->n = wanted;
@@ -359,8 +388,11 @@ static int read_far (struct segment *f, void *out, size_t n, uint64_t at)
 
 int segment_read (struct segment *f, void *out, size_t n, uint64_t at)
 {
-    int rc = fileio_pread_all (f->fd, out, n, (off_t)at);
+    int rc;
 
+    if (f->of && !f->of->root)
+        return read_far (f, out, n, at);
+    rc = fileio_pread_all (f->fd, out, n, (off_t)at);
     return rc < 0 || !may_have_hole (out, n, at) || !segment_is_far (f, n, at)
                ? rc : read_far (f, out, n, at);
 }

@@ -21,6 +21,11 @@ struct segments;
 
 /* Nothing is opened yet.  -ENOMEM. */
 int segments_create (const char *root, struct segments **ret, struct err *err);
+
+/* Of a root that is not here: all is read from its store. */
+struct object_place;
+int segments_create_far (const struct object_place *place, const char *root_id,
+                         struct segments **ret, struct err *err);
 void segments_destroy (struct segments *s);     // s may be NULL
 
 /* How to ask the store; say it before any read. */
@@ -54,7 +59,7 @@ void segments_why (struct segments *s, struct err *err);
 
 struct segment {
     struct segments *of;        // NULL: all of it is in 'fd'
-    int fd;                     // -1: none open
+    int fd;                     // -1: none open, or its root is not here
     int64_t number;
     bool far;                   // its mark says that bytes are elsewhere
     bool check_far;             // record_scan reads those, too
@@ -68,8 +73,8 @@ struct segment {
 
 #define SEGMENT_NONE { .fd = -1 }
 
-/* Open a segment to read: 0, or the error of open(2).  segment_close leaves
- * SEGMENT_NONE.
+/* Open a segment to read: 0, or the error of open(2).  A failure and segment_close
+ * leave SEGMENT_NONE.
  */
 int segment_open (struct segments *of, int64_t number, struct segment *ret,
                   struct err *err);

@@ -45,6 +45,12 @@ struct store_recovered store_recovered (const struct store *s);
 
 /* Open an existing one, only to read contents. */
 int store_open_read (const char *root, struct store **ret, struct err *err);
+
+/* The same for a root that is not here, from its object store only
+ * (segments_create_far), which is not waited for long.  -ENOMEM.
+ */
+int store_open_far (const struct object_place *place, const char *root_id,
+                    struct store **ret, struct err *err);
 void store_close (struct store *s);     // s may be NULL
 const char *store_root (const struct store *s);  // as store_open was given it
 

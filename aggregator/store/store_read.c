@@ -184,7 +184,7 @@ static uint64_t run_of (const struct store_content *c, size_t i)
 /* Open a segment. */
 static int reach (struct store_reader *r, int64_t segment, struct err *err)
 {
-    if (r->segment.fd >= 0 && r->segment.number == segment)
+    if (r->segment.of && r->segment.number == segment)
         return 0;
     segment_close (&r->segment);
     return segment_open (r->store->segments, segment, &r->segment, err);

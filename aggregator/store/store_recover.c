@@ -407,8 +407,7 @@ static int store_recover (struct store *s, struct ledger *ledger,
 
 /* ---- opening ---- */
 
-static int store_recover_create (const char *root, struct store **ret,
-                                 struct err *err)
+static int store_alloc (const char *root, struct store **ret, struct err *err)
 {
     struct store *s = calloc (1, sizeof (*s));
 
@@ -419,7 +418,15 @@ static int store_recover_create (const char *root, struct store **ret,
     if (strlen (root) >= sizeof (s->root))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     PRINT (s->root, "%s", root);
-    return segments_create (root, &s->segments, err);
+    return 0;
+}
+
+static int store_recover_create (const char *root, struct store **ret,
+                                 struct err *err)
+{
+    int rc = store_alloc (root, ret, err);
+
+    return rc < 0 ? rc : segments_create (root, &(*ret)->segments, err);
 }
 
 int store_open (const char *root, struct ledger *ledger, struct store **ret,
@@ -460,6 +467,23 @@ int store_open_read (const char *root, struct store **ret, struct err *err)
     else
         *ret = s;
     return rc;
+}
+
+int store_open_far (const struct object_place *place, const char *root_id,
+                    struct store **ret, struct err *err)
+{
+    struct store *s = NULL;
+    int rc = store_alloc ("", &s, err);
+
+    if (rc == 0)
+        rc = segments_create_far (place, root_id, &s->segments, err);
+    if (rc < 0) {
+        store_close (s);
+        return rc;
+    }
+    segments_ask (s->segments, SEGMENTS_HURRY);
+    *ret = s;
+    return 0;
 }
 
 void store_close (struct store *s)

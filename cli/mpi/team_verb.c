@@ -18,6 +18,8 @@
 #define TOGETHER_VARIABLE "ROLLCALL_TOGETHER"
 
 struct team *cli_team;
+static unsigned alone_of;       // a launch of so many; 0: there is none, or this
+                                // process builds with them
 
 static const struct {
     const char *verb;
@@ -39,7 +41,8 @@ static const struct build_member *member_of (const char *verb)
 /* Whether all processes of the launch are this program, as far as can be known:
  * what waits for another one in MPI would wait for ever.  A shell may run the last
  * command of its script without a process of its own.  Open MPI names the command
- * that it was given; others do not, nor does it help if that is a script.
+ * that it was given; that does not help if it is a script.  Slurm does not: the
+ * environment of its tasks has the name of the job, which is the user's.
  */
 static bool is_whole_launch (void)
 {
@@ -96,12 +99,34 @@ static unsigned launched (void)
         (strcmp (w.launcher, "open mpi") != 0 &&
          strcmp (w.launcher, "slurm") != 0))
         return 1;
-    return is_whole_launch () && parent_is_launcher () ? (unsigned)w.size : 1;
+    if (!parent_is_launcher ())
+        return 1;
+    if (!is_whole_launch ())
+        alone_of = (unsigned)w.size;
+    return alone_of > 0 ? 1 : (unsigned)w.size;
 }
 
+/* Others of the launch may have been in the way. */
+static int do_alone (const char *name, int (*verb) (int argc, char **argv),
+                     int argc, char **argv)
+{
+    int status = verb (argc, argv);
+
+    if (status == EX_TEMPFAIL && alone_of > 0 && !getenv (TOGETHER_VARIABLE))
+        (void)fprintf (stderr, "rollcall %s: this is one of %u processes of a "
+                       "launcher, and each works alone; with "
+                       TOGETHER_VARIABLE "=1 in the environment they build one "
+                       "result together\n", name, alone_of);
+    return status;
+}
+
+/* Which one of many it is that complains. */
 static int complain (const char *verb, int status, const struct err *err)
 {
-    (void)fprintf (stderr, "rollcall %s: %s\n", verb, err->text);
+    char host[HOST_NAME_MAX + 1] = "";
+
+    (void)gethostname (host, sizeof (host) - 1);
+    (void)fprintf (stderr, "rollcall %s: on %s: %s\n", verb, host, err->text);
     return status;
 }
 
@@ -141,10 +166,10 @@ static int follow (const char *name, struct team *t)
     return rc == -EINTR ? EX_TEMPFAIL : complain (name, EX_OSERR, &err);
 }
 
-/* A number for the command line. */
+/* A number for the command line, of this version. */
 static uint64_t hash_of (int argc, char **argv)
 {
-    uint64_t hash = 0;
+    uint64_t hash = texts_hash (ROLLCALL_VERSION, strlen (ROLLCALL_VERSION));
 
     for (int i = 0; i < argc; i++)
         hash = map_key (hash, texts_hash (argv[i], strlen (argv[i])));
@@ -161,7 +186,7 @@ int team_verb (const char *name, int (*verb) (int argc, char **argv), int argc,
     int rc;
 
     if (n < 2)
-        return verb (argc, argv);
+        return do_alone (name, verb, argc, argv);
     cli_catch_signals ();
     rc = run_module (MPI_MODULE, module, &err);
     if (rc == 0)

@@ -204,10 +204,9 @@ static int get_bytes (struct reader *r, void *out, uint64_t n, struct err *err)
     return 0;
 }
 
-/* Header and footer. */
-static int open_reader (struct reader *r, struct err *err)
+static int read_footer (struct reader *r, struct err *err)
 {
-    uint8_t head[HEADER_SIZE], foot[FOOTER_SIZE];
+    uint8_t foot[FOOTER_SIZE];
     struct wire w;
     int rc;
 
@@ -216,21 +215,32 @@ static int open_reader (struct reader *r, struct err *err)
     r->at = r->size - FOOTER_SIZE;
     if ((rc = get_bytes (r, foot, sizeof (foot), err)) < 0)
         return rc;
+    w = wire_reader (foot, 8);
+    r->meta_at = wire_u64 (&w);
+    r->at = 0;
+    if (memcmp (foot + 8, END_MAGIC, MAGIC_SIZE) != 0)
+        return shipment_damaged (r, "this is not a shipment", err);
+    if (r->meta_at < HEADER_SIZE || r->meta_at >= r->size - FOOTER_SIZE)
+        return shipment_damaged (r, "its footer points outside", err);
+    return 0;
+}
+
+static int read_header (struct reader *r, struct err *err)
+{
+    uint8_t head[HEADER_SIZE];
+    struct wire w;
+    int rc;
+
     r->at = 0;
     if ((rc = get_bytes (r, head, sizeof (head), err)) < 0)
         return rc;
-    w = wire_reader (foot, 8);
-    r->meta_at = wire_u64 (&w);
-    if (memcmp (head, MAGIC, MAGIC_SIZE) != 0 ||
-        memcmp (foot + 8, END_MAGIC, MAGIC_SIZE) != 0)
+    if (memcmp (head, MAGIC, MAGIC_SIZE) != 0)
         return shipment_damaged (r, "this is not a shipment", err);
     w = wire_reader (head + MAGIC_SIZE, HEADER_SIZE - MAGIC_SIZE);
     if (wire_u16 (&w) != SHIPMENT_VERSION)
         return shipment_damaged (r, "its version is not known here", err);
     if (wire_u16 (&w) != 0 || wire_u32 (&w) != 0)
         return shipment_damaged (r, "reserved bytes are not zero", err);
-    if (r->meta_at < HEADER_SIZE || r->meta_at >= r->size - FOOTER_SIZE)
-        return shipment_damaged (r, "its footer points outside", err);
     return 0;
 }
 
@@ -240,7 +250,7 @@ int shipment_find_meta (const struct byte_source *from, uint64_t *ret,
     struct reader r = { .from = from, .size = from->size };
     int rc;
 
-    if ((rc = open_reader (&r, err)) == 0)
+    if ((rc = read_footer (&r, err)) == 0 && (rc = read_header (&r, err)) == 0)
         *ret = r.meta_at;
     return rc;
 }
@@ -361,11 +371,16 @@ static int take_meta (struct reader *r, struct capture *c, struct err *err)
     return err_prefix (err, rc, "damaged shipment");
 }
 
+/* The header of one whose metadata are wanted comes last: the metadata lie beside
+ * the footer, and it is elsewhere.
+ */
 static int read_all (struct reader *r, const struct row_sink *sink,
                      struct capture *c, struct err *err)
 {
-    int rc = open_reader (r, err);
+    int rc = read_footer (r, err);
 
+    if (rc == 0 && sink)
+        rc = read_header (r, err);
     while (rc == 0 && sink && r->at < r->meta_at) {
         rc = next_part (r, err);
         if (rc == 0 && r->kind != PART_ROWS && r->kind != PART_FORGET)
@@ -382,6 +397,8 @@ static int read_all (struct reader *r, const struct row_sink *sink,
         return rc;
     if (r->kind != PART_META || r->at != r->size - FOOTER_SIZE)
         return shipment_damaged (r, "its footer is wrong", err);
+    if (!sink && (rc = read_header (r, err)) < 0)
+        return rc;
     return take_meta (r, c, err);
 }
 

@@ -2,11 +2,13 @@
 # rollcall build and analyze under mpirun: processes that read captures together
 
 load service_helper
+load store_helper
 load hosts
 load postgres_helper
 
 teardown ()
 {
+    [ -z "${s3rver:-}" ] || stop_store
     kill_all
     hosts_down
     [ -z "${PG_DIR:-}" ] || postgres_remove
@@ -88,6 +90,23 @@ seven_ranks ()                      # ROOT
     expect_status 66
 }
 
+@test "a host without the library is named, and nothing is built" {
+    make --ranks 2 --steps 1 --ops 8
+    mkdir bare
+    cp "$ROLLCALL" bare
+    run mpirun -np 2 bare/rollcall analyze -q -o out job
+    expect_status 72
+    shows "rollcall analyze: on $(hostname): " "librollcall_mpi.so"
+    # one of two: the other waits for it in MPI until the launcher ends it
+    # shellcheck disable=SC2016
+    ROLLCALL_TOGETHER=1 run mpirun -np 2 sh -c '
+        [ $OMPI_COMM_WORLD_RANK = 0 ] || set -- bare/rollcall
+        exec "$1" analyze -q -o out job' - "$ROLLCALL"
+    expect_status 72
+    shows "rollcall analyze: on $(hostname): " "librollcall_mpi.so"
+    [ ! -e out ]
+}
+
 @test "several jobs in a directory are built one after the other" {
     make --ranks 2 --steps 1 --ops 8
     "$CAPTURE_MAKER" --quiet --ranks 2 --steps 1 --ops 8 --seed 7 \
@@ -98,6 +117,28 @@ seven_ranks ()                      # ROOT
     for one in one/*; do
         is "rows of $one" "$(rows_of "$one")" "$(rows_of "two/${one##*/}")"
     done
+}
+
+@test "build --all under mpirun: one job after the other, each by all" {
+    local n
+
+    make --ranks 3 --steps 1 --ops 8
+    for n in 1 2; do
+        one_job
+        "$ROLLCALL" archive add --no-raw --root root --job j$n job >added
+    done
+    "$ROLLCALL" build --all --root root -o one
+    run mpirun -np 2 "$ROLLCALL" build --all --root root
+    expect_status 0
+    shows "j1: 3 of 3 present" "j2: 3 of 3 present" "2 of 2 jobs built"
+    for n in 1 2; do
+        is "rows of j$n" "$(rows_of one/j$n)" "$(rows_of root/jobs/j$n)"
+        only_results root/jobs/j$n
+    done
+    "$ROLLCALL" fsck aggregator --root root
+    run mpirun -np 2 "$ROLLCALL" build --all --root root
+    expect_status 0
+    shows "0 of 2 jobs built"
 }
 
 @test "one process of many that calls it alone is alone" {
@@ -125,6 +166,66 @@ seven_ranks ()                      # ROOT
         exec 3>over; exec "$0" analyze --text -o out job' "$ROLLCALL"
     expect_status 0
     shows "2 of 2 present"
+}
+
+# let_go: of job j, nothing but heads, lists and items is in the root
+let_go ()
+{
+    local went='import json, sys
+s = json.load(sys.stdin)["daemons"][0]["status"]["store"]
+sys.exit(s["waiting"] > 0 or s["evicted"] < 1)'
+
+    went () { "$ROLLCALL" status --json root | python3 -c "$went"; }
+    service --store "$STORE" --store-after 1s --cache-size 1
+    LIMIT=120 eventually went
+    stop_service
+}
+
+# far_build OUT [VARIABLE=VALUE]...: by three processes, of which two do not see
+# the root, and have these variables; the bytes that the store sent: sent
+far_build ()
+{
+    local before out=$1
+
+    shift
+    before=$(counted sent)
+    # shellcheck disable=SC2016
+    ROLLCALL_TOGETHER=1 run mpirun -np 3 sh -c 'out=$1 program=$2
+        shift 2
+        [ $OMPI_COMM_WORLD_RANK = 0 ] || exec unshare --mount sh -c "
+            mount -t tmpfs none root && exec \"\$@\"" - \
+            env "$@" "$program" build --root root -o "$out" j
+        exec "$program" build --root root -o "$out" j' - \
+        "$out" "$ROLLCALL" "$@"
+    sent=$(($(counted sent) - before))
+}
+
+# bats test_tags=hosts
+@test "who does not see the root reads from its object store, or through rank 0" {
+    local missing alone before
+
+    missing=$(hosts_missing)
+    [ -z "$missing" ] || skip "no mount of a process's own: $missing"
+    start_store
+    make --ranks 8 --steps 2 --ops 2000
+    one_job
+    "$ROLLCALL" archive add --no-raw --root root --job j job >added
+    let_go
+    before=$(counted sent)
+    run "$ROLLCALL" build --root root -o one j
+    expect_status 0
+    alone=$(($(counted sent) - before))
+    far_build two
+    expect_status 0
+    is "rows" "$(rows_of one)" "$(rows_of two)"
+    [[ "$output" != *"through rank 0"* ]] || fail "$output"
+    [ "$sent" -le $((alone * 11 / 10)) ] || fail "$sent bytes; alone $alone"
+    # with a key that the store does not know
+    far_build three AWS_ACCESS_KEY_ID=OTHER
+    expect_status 0
+    shows "reads through rank 0 what is in the object store: segment 1 is not here"
+    is "rows" "$(rows_of one)" "$(rows_of three)"
+    [ "$(counted refused.InvalidAccessKeyId)" -ge 1 ]
 }
 
 # killed RANK: of two, in the middle of its reading
@@ -162,6 +263,33 @@ killed ()
         is "sentences of rollcall" "$rank" \
             "$(grep -c '^rollcall analyze: .*nothing was written' log)"
     done
+}
+
+# With Open MPI's default (300 s, and 9 times 20) mpirun sees it after 8 minutes.
+# bats test_tags=hosts
+@test "the net between two hosts is cut: the launcher ends the build" {
+    local before
+
+    set_up_hosts 2
+    make --ranks 4 --steps 2 --ops 8
+    "$ROLLCALL" analyze -q -o out job
+    before=$(fingerprint out)
+    mkfifo reached.0 reached.1 go.0 go.1
+    # shellcheck disable=SC2016
+    ROLLCALL_TOGETHER=1 PER_HOST=1 background mpirun_hosts \
+        -x ROLLCALL_TOGETHER --mca oob_tcp_keepalive_time 1 \
+        --mca oob_tcp_keepalive_intvl 1 --mca oob_tcp_keepalive_probes 2 sh -c '
+        r=$OMPI_COMM_WORLD_RANK
+        export LD_PRELOAD="$1" PAUSE_AT=communication.json \
+            PAUSE_REACHED=reached.$r PAUSE_GO=go.$r
+        exec "$0" analyze -q -j 1 -o out job' "$ROLLCALL" "$PAUSE_READ"
+    timeout 90 cat reached.0 reached.1 || fail "$(cat log)"
+    ip -n "$NET-sw" link set v1 down
+    timeout 90 sh -c ': >go.0'
+    end_of "$pid"
+    [ "$status" -ne 0 ] || fail "$output"
+    is "what is there" "$before" "$(fingerprint out)"
+    only_hosts_left
 }
 
 # bats test_tags=hosts

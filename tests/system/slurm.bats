@@ -4,7 +4,7 @@
 # What ends a step kills what it has left behind with proctrack/cgroup, the usual
 # setting, and not with proctrack/linuxproc.
 
-load run_helper
+load service_helper
 
 slurm_missing ()
 {
@@ -250,6 +250,46 @@ SCRIPT
     shows "4 of 4 present"
     is "what rank 3 said" "rank 3 of 4, sum 4" "$(cat said.3)"
     LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+}
+
+# Slurm does not say what it was given, so ROLLCALL_TOGETHER does; mpirun in a
+# batch job does say it.
+@test "srun and mpirun: tasks on two nodes build one result together" {
+    local rows
+
+    slurm_up
+    "$CAPTURE_MAKER" --quiet --ranks 4 --steps 2 --ops 8 job
+    "$ROLLCALL" analyze -q -o one job
+    rows=$("$ROLLCALL" fsck result one | sed -n 's/.*: in order; rows //p')
+    ROLLCALL_TOGETHER=1 run timeout 120 srun --mpi=pmix -N 2 -n 4 "$ROLLCALL" \
+        analyze --text -o two job
+    expect_status 0
+    is "summaries" 1 "$(grep -c '^ranks' <<<"$output")"
+    run "$ROLLCALL" fsck result two
+    shows "in order; rows $rows"
+    # without it each is alone; the root is another's
+    "$ROLLCALL" archive add --no-raw --root root --job j job >added
+    service
+    run timeout 120 srun --mpi=pmix -n 2 "$ROLLCALL" build --root root j
+    expect_status 75
+    shows "this is one of 2 processes of a launcher" "ROLLCALL_TOGETHER=1"
+    kill "$service"
+    printf '#!/bin/sh\nmpirun %s analyze --text -o three job\n' \
+        "$ROLLCALL" >batch.sh
+    sbatch -N 2 -n 4 -o batch.out batch.sh
+    LIMIT=90 eventually no_slurm_job
+    is "summaries" 1 "$(grep -c '^ranks' batch.out)"
+    run "$ROLLCALL" fsck result three
+    shows "in order; rows $rows"
+    # an array divides the jobs
+    "$CAPTURE_MAKER" --quiet --ranks 2 --steps 1 --ops 8 --seed 7 job.k
+    "$ROLLCALL" archive add --no-raw --root root --job k job.k >added
+    printf '#!/bin/sh\n%s build --all --root root -o array\n' "$ROLLCALL" \
+        >batch.sh
+    sbatch --array=0-1 -n 1 -o 'batch.%a.out' batch.sh
+    LIMIT=90 eventually no_slurm_job
+    is "jobs" "j k" "$(cd array && echo *)"
+    is "builds" 2 "$(cat batch.?.out | grep -c present)"
 }
 
 # ---- a job that is ended ----

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAGS 3
+#define TAGS 4
 
 struct message {
     struct message *next;
@@ -20,11 +20,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct message *waiting[TAGS];   // of each tag, the first one first
 static unsigned ranks;
 
+/* For tests: questions by their first byte; and that there are two hosts. */
+extern unsigned fake_questions[256];
+extern bool fake_hosts;
+unsigned fake_questions[256];
+bool fake_hosts;
+
 static int fake_begin (const atomic_bool *cancel, struct mpi_place *ret)
 {
     (void)cancel;
     (void)pthread_mutex_lock (&lock);
-    *ret = (struct mpi_place){ ranks++ % 2, 2, 2, true };
+    *ret = (struct mpi_place){ ranks % 2, 2, fake_hosts ? 1 : 2,
+                               ranks % 2 == 0 || !fake_hosts };
+    ranks++;
     (void)pthread_mutex_unlock (&lock);
     return 0;
 }
@@ -40,6 +48,7 @@ static int fake_send (unsigned to, int tag, const void *bytes, size_t size)
     m->size = size;
     memcpy (m->bytes, bytes, size);
     (void)pthread_mutex_lock (&lock);
+    fake_questions[tag != 2 ? (unsigned char)m->bytes[0] : 255]++;
     for (at = &waiting[tag]; *at; at = &(*at)->next)
         ;
     *at = m;
@@ -53,7 +62,7 @@ static int fake_look (int tag, struct mpi_message *ret)
 
     (void)pthread_mutex_lock (&lock);
     if ((m = waiting[tag]))
-        *ret = (struct mpi_message){ tag == 1, tag, m->size };
+        *ret = (struct mpi_message){ tag != 2, tag, m->size };
     (void)pthread_mutex_unlock (&lock);
     return m != NULL;
 }

@@ -14,12 +14,14 @@
 #include "publish/rows_digest.h"
 #include "store/fileio.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#define CAPTURES 12
+#define CAPTURES 40             // so that a range has several
 
 static char dir[] = "/tmp/rollcall-team-XXXXXX";
 static atomic_bool never;
@@ -31,7 +33,16 @@ static struct {
     int lead_fails, member_fails;       // at the first capture: -errno
     atomic_uint lead_read, member_read, bytes_asked;
     atomic_bool begun;          // the member has read one
+    long file_system;           // of its file; 0: that of /tmp
 } how;
+
+int statfs (const char *path, struct statfs *st)
+{
+    (void)path;
+    memset (st, 0, sizeof (*st));
+    st->f_type = how.file_system;
+    return 0;
+}
 
 /* ---- captures ---- */
 
@@ -214,6 +225,8 @@ static int build (const char *out, struct team *team, struct digest *rows,
     job.roster = &roster;
     rc = build_run (&job, &p, &result, err);
     publish_close (&p);
+    for (size_t i = 0; i < CAPTURES && rc == 0; i++)
+        assert_true (items[i].skip || *items[i].capture.name);  // was taken
     if (rc == 0)
         rc = rows_digest (result.path, 1, &never, rows, err);
     roster_fini (&roster);
@@ -267,6 +280,41 @@ static void test_same (void **state)
     assert_true (how.bytes_asked >= 3 * how.member_read);
     // 'took' has given hosts to what the member has read; the rest is equal
     assert_true (memcmp (&alone, &together, sizeof (alone)) != 0);
+}
+
+/* Pages that a member on another host, with a file of this system, has sent to
+ * rank 0.
+ */
+static unsigned pages_sent (bool hosts, long file_system)
+{
+    void *door = dlopen (FAKE_DOOR, RTLD_NOW);
+    unsigned *questions = dlsym (door, "fake_questions");
+    bool *other = dlsym (door, "fake_hosts");
+    struct digest rows;
+    struct err err = { "" };
+    unsigned n;
+
+    assert_non_null (questions);
+    *other = hosts;
+    how.file_system = file_system;
+    n = questions[TEAM_WRITE];
+    if (build_together ("together", &rows, &err) < 0)
+        fail_msg ("%s", err.text);
+    *other = false;
+    n = questions[TEAM_WRITE] - n;
+    (void)begin (NULL);
+    (void)dlclose (door);
+    return n;
+}
+
+/* A file that two hosts may have in two states is written by one. */
+static void test_file_systems (void **state)
+{
+    (void)state;
+    assert_int_equal (pages_sent (true, 0x0bd00bd0), 0);        // Lustre
+    assert_true (pages_sent (true, 0x6969) > 0);                // NFS
+    assert_true (pages_sent (true, 0x65735546) > 0);            // FUSE
+    assert_int_equal (pages_sent (false, 0x6969), 0);           // one cache
 }
 
 /* A member that sees nothing takes no part. */
@@ -331,6 +379,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup (test_same, begin),
+        cmocka_unit_test_setup (test_file_systems, begin),
         cmocka_unit_test_setup (test_sees_nothing, begin),
         cmocka_unit_test_setup (test_failures, begin),
         cmocka_unit_test_setup (test_other_order, begin),

@@ -177,6 +177,58 @@ static void test_ahead (void **state)
     free (efg);
 }
 
+/* No byte is asked for twice, wherever a question has ended. */
+static void test_across (void **state)
+{
+    char *b = answer ('b', BLOCK), *cc = answer ('c', 2 * BLOCK);
+    char *eee = answer ('e', 3 * BLOCK);
+    const char *answers[] = { b, cc, eee };
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 3);
+    f.f.until = 7 * BLOCK;
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, BLOCK), 0);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK * 3 / 2, 2 * BLOCK), 0);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK * 3 / 2, BLOCK * 7 / 2),
+                      0);
+    assert_int_equal (f.got[BLOCK / 2 - 1], 'c');
+    assert_int_equal (f.got[BLOCK / 2], 'e');
+    assert_int_equal (http_script_count (f.script), 3);
+    assert_non_null (strstr (http_script_request (f.script, 1),
+                             "Range: bytes=8192-16383\r\n"));
+    assert_non_null (strstr (http_script_request (f.script, 2),
+                             "Range: bytes=16384-28671\r\n"));
+    end (&f);
+    free (b);
+    free (cc);
+    free (eee);
+}
+
+/* Of a root that is not here all is read there. */
+static void test_no_root (void **state)
+{
+    char *a = answer ('a', BLOCK);
+    const char *answers[] = { a };
+    struct object_place place;
+    struct segments *of;
+    struct segment far;
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 1);
+    assert_int_equal (object_place_read (f.r->dir, &place, NULL), 0);
+    assert_int_equal (segments_create_far (&place, "0123456789", &of, NULL), 0);
+    assert_int_equal (segment_open (of, 7, &far, NULL), 0);
+    assert_true (segment_is_far (&far, 1, 0));
+    assert_int_equal (segment_read (&far, f.got, BLOCK, 0), 0);
+    assert_memory_equal (f.got, f.bytes, BLOCK);
+    assert_non_null (strstr (http_script_request (f.script, 0),
+                             "/pre/0123456789/segments/00000007 HTTP"));
+    segment_close (&far);
+    segments_destroy (of);
+    end (&f);
+    free (a);
+}
+
 /* It is said why; after a failure each question is asked once. */
 static void test_away (void **state)
 {
@@ -277,6 +329,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_keep),
         ROOT_TEST (test_here), ROOT_TEST (test_far), ROOT_TEST (test_ahead),
+        ROOT_TEST (test_across), ROOT_TEST (test_no_root),
         ROOT_TEST (test_away), ROOT_TEST (test_hash),
         ROOT_TEST (test_hurry), ROOT_TEST (test_unreadable), ROOT_TEST (test_edges),
     };
