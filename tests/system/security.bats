@@ -690,7 +690,7 @@ divided_into ()                     # N: times that captures were given to jobs
     key enrol keys/a.pub a
     run "$ROLLCALL" key bind a --dir keys
     expect_status 2
-    shows "give --host or --any-host"
+    shows "give --host, --any-host, --reads or --reads-all"
     run "$ROLLCALL" key bind a --host "" --dir keys
     expect_status 2
     run "$ROLLCALL" key bind a --host h --any-host --dir keys
