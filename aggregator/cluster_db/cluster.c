@@ -14,6 +14,7 @@
 #include "cluster_db/cluster_rows.h"
 #include "cluster_db/cluster_steps.h"
 #include "model/capture.h"
+#include "publish/result_parts.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
 
@@ -179,7 +180,9 @@ static int cluster_prepare (struct maker *m, struct err *err)
     if (rc == 0)
         db_cancel (db, m->cancel);
     if (rc == 0)
-        rc = page_source_of (db, m->cancel, &m->source, err);
+        rc = parts_source_of (db, m->cancel, &m->source, err);
+    if (rc == 0)
+        rc = part_tables_add (db, err);
     if (rc == 0)
         rc = cluster_groups_read (db, m->source, &m->groups, err);
     if (rc == 0)

@@ -4,6 +4,7 @@
 
 #include "archive/retention.h"
 #include "base/err.h"
+#include "builder/derive_options.h"
 #include "object_store/object_store.h"
 #include "options/options.h"
 #include "service/operators.h"
@@ -31,6 +32,7 @@ struct aggregator_options {
     int64_t threads;            // of a build
     const char *only;           // the results to make
     unsigned wanted;            // the same, parsed
+    struct derive_options derive;       // of a result
     struct space_limit disk_floor;      // bytes to leave free below root
     const char *keys;           // directory of keys, NULL: the default one,
                                 // if it has a server.key

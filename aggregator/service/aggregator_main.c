@@ -116,6 +116,7 @@ static const struct option_spec options[] = {
     OPTION_NUMBER ("threads", 'j', struct aggregator_options, threads, "N", "2",
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build."),
     RESULTS_OPTION (struct aggregator_options),
+    ONE_FILE_OPTION (struct aggregator_options, derive.one_file),
     OPTION (ROOM, "disk-floor", 0, struct aggregator_options, disk_floor,
       "SIZE", NULL, "ROLLCALL_DISK_FLOOR",
       "Accept no data while ROOT has less free space than this, in bytes or as "

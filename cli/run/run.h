@@ -69,6 +69,7 @@ struct run_options {
     const char *release;        // when captures in the run's own directories
                                 // are removed
     const char *only;           // the results to make
+    int64_t one_file;           // as in struct derive_options
     struct analyser_settings analyse;   // for each agent
     bool raw, owner, insecure, foreign, json, text;
     bool launched;              // started by the front end of --launcher

@@ -324,6 +324,7 @@ int run_start_aggregator (struct run *r, struct err *err)
     daemon_flag (&w, "--raw", r->opt->raw);
     daemon_flag (&w, "--foreign-output", r->opt->foreign);
     daemon_option (&w, "--only", r->opt->only);
+    daemon_number (&w, "--one-file", r->opt->one_file, "");
     daemon_option (&w, "--note", *r->note ? r->note : NULL);
     if (run_has_keys (r)) {
         if ((rc = run_write_server_keys (r, keys, err)) < 0)

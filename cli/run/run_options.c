@@ -2,6 +2,7 @@
 #include "run/run.h"
 
 #include "offline_analysis/analyser.h"
+#include "builder/derive_options.h"
 #include "builder/results.h"
 #include "disk/release.h"
 
@@ -27,6 +28,7 @@ static const struct option_spec options[] = {
       "programs on hosts that share no OUT."),
     CLI_FOREIGN_OPTION (struct run_options, foreign),
     RESULTS_OPTION (struct run_options),
+    ONE_FILE_OPTION (struct run_options, one_file),
     OPTION_SWITCH ("raw", 0, struct run_options, raw,
       "Put the raw capture files into OUT/captures too."),
     OPTION_SWITCH ("owner", 0, struct run_options, owner,
