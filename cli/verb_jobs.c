@@ -34,7 +34,7 @@ static const struct option_spec options[] = {
     OPTION (TEXT, "job", 'j', struct jobs_options, job, "ID", NULL, NULL,
       "Only this job, with the sources of its expected number of ranks."),
     OPTION_NUMBER ("expect", 0, struct jobs_options, expect, "N", "-1", NULL,
-      -1, CAPTURE_WORLD_MAX,
+      -1, CAPTURE_WORLD_LIMIT,
       "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
       "and captures report. 0 undoes that, -1 changes nothing."),
     CLI_FILTER_OPTIONS (struct jobs_options, filter),

@@ -275,8 +275,11 @@ static int open_pass (struct pass *p, bool *part, struct err *err)
     struct buf question, answer;
     struct wire w;
     bool sees = false;
-    int rc = p->how->open (&p->what.settings, &p->state, &sees, err);
+    int rc;
 
+    if (p->what.world_max >= 1 && p->what.world_max <= CAPTURE_WORLD_LIMIT)
+        capture_world_max = p->what.world_max;
+    rc = p->how->open (&p->what.settings, &p->state, &sees, err);
     if (rc < 0)
         return rc;
     buf_init (&question, TEAM_MESSAGE_MAX);

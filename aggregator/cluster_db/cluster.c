@@ -287,7 +287,7 @@ static struct cluster_rows *gather (const struct maker *m)
 
         for (size_t g = 0; g < cluster_groups_count (m->groups); g++)
             all->used[g] |= r->used[g];
-        for (size_t b = 0; b < CAPTURE_WORLD_MAX / 8; b++)
+        for (size_t b = 0; b <= CAPTURE_WORLD_LIMIT / 8; b++)
             all->strays[b] |= r->strays[b];
         all->left_out += r->left_out;
         all->again = all->again || r->again;

@@ -30,6 +30,7 @@ struct aggregator_options {
     const char *listen;         // "tcp://127.0.0.1:7077"
     int64_t listen_fd;          // bound and listening already, or -1
     int64_t threads;            // of a build
+    int64_t max_ranks;          // capture_world_max
     const char *only;           // the results to make
     unsigned wanted;            // the same, parsed
     struct derive_options derive;       // of a result

@@ -5,6 +5,7 @@
 #include "builder/derive_options.h"
 #include "builder/results.h"
 #include "disk/release.h"
+#include "model/capture.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -27,6 +28,7 @@ static const struct option_spec options[] = {
       "Start the wrappers with this command, as in \"mpirun -np 8\"; for MPI "
       "programs on hosts that share no OUT."),
     CLI_FOREIGN_OPTION (struct run_options, foreign),
+    MAX_RANKS_OPTION (struct run_options, max_ranks),
     RESULTS_OPTION (struct run_options),
     ONE_FILE_OPTION (struct run_options, one_file),
     OPTION_SWITCH ("raw", 0, struct run_options, raw,
