@@ -52,7 +52,7 @@ int analyze_raw (struct raw_capture *captures, size_t n,
 
 struct analyze_options {
     const char *out, *steps, *only;
-    int64_t threads, world_size;
+    int64_t threads, world_size, max_ranks;
     struct analyser_settings analyse;
     struct cli_derive_options derive;
     const char *job;            // INDEX or PREFIX

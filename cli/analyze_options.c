@@ -15,7 +15,7 @@ static const struct option_spec options[] = {
     OPTION (TEXT, "steps", 's', struct analyze_options, steps, "LIST", NULL,
       NULL, "Only these steps: numbers and ranges, as in 10,12-15."),
     OPTION_NUMBER ("world-size", 'n', struct analyze_options, world_size, "N",
-      NULL, NULL, 1, CAPTURE_WORLD_MAX,
+      NULL, NULL, 1, CAPTURE_WORLD_LIMIT,
       "Expect ranks 0 to N-1. Without it, the number is that of the captures' "
       "metadata, or else the highest rank seen."),
     OPTION (TEXT, "job", 'J', struct analyze_options, job, "INDEX|PREFIX", NULL,
@@ -28,6 +28,7 @@ static const struct option_spec options[] = {
       "Only list the jobs whose captures are there: nothing is built, analysed "
       "or written."),
     ANALYSER_OPTIONS (struct analyze_options),
+    MAX_RANKS_OPTION (struct analyze_options, max_ranks),
     RESULTS_OPTION (struct analyze_options),
     CLI_FOREIGN_OPTION (struct analyze_options, foreign),
     CLI_DERIVE_OPTIONS (struct analyze_options, derive),

@@ -10,7 +10,7 @@
 struct build_options {
     const char *root, *state, *out, *only;
     unsigned wanted;
-    int64_t threads, world_size, at_once;
+    int64_t threads, world_size, max_ranks, at_once;
     struct cli_derive_options derive;
     bool foreign, json, text, all;
 };

@@ -9,7 +9,7 @@ static const struct option_spec options[] = {
       "Write into DIR/cluster_analysis_output instead of ROOT/jobs/JOB. Works "
       "also while an aggregator serves ROOT."),
     OPTION_NUMBER ("world-size", 'n', struct build_options, world_size, "N",
-      "0", NULL, 0, CAPTURE_WORLD_MAX,
+      "0", NULL, 0, CAPTURE_WORLD_LIMIT,
       "Expect ranks 0 to N-1, whatever agents reported; 0: the number that "
       "agents and captures report."),
     OPTION_NUMBER ("threads", 'j', struct build_options, threads, "N", "2",
@@ -22,6 +22,7 @@ static const struct option_spec options[] = {
       0, BUILD_THREADS_MAX, "With --all: so many jobs at once; 0: one for each "
       "--threads processors."),
     CLI_FOREIGN_OPTION (struct build_options, foreign),
+    MAX_RANKS_OPTION (struct build_options, max_ranks),
     RESULTS_OPTION (struct build_options),
     CLI_DERIVE_OPTIONS (struct build_options, derive),
     CLI_FORMAT_OPTIONS (struct build_options),

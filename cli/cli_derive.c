@@ -19,6 +19,7 @@ int cli_derive_read (const struct command_spec *c,
     ret->options.findings = &ret->findings;
     ret->options.topology = &ret->topology;
     ret->options.all_steps = opt->all_steps;
+    ret->options.one_file = opt->one_file;
     for (size_t i = 0; i < opt->thresholds.n && rc == 0; i++)
         rc = findings_set (&ret->findings, opt->thresholds.items[i], &err);
     if (rc < 0)

@@ -9,6 +9,7 @@ struct cli_derive_options {
     struct option_list thresholds;
     const char *topology;
     bool all_steps;
+    int64_t one_file;
 };
 
 #define CLI_THRESHOLD_OPTION(type, member) \
@@ -23,7 +24,8 @@ struct cli_derive_options {
       "host,switch,rack."), \
     OPTION_SWITCH ("all-steps", 0, type, member.all_steps, \
       "Include all steps in means and findings, even those that profiling " \
-      "itself lengthened.")
+      "itself lengthened."), \
+    ONE_FILE_OPTION (type, member.one_file)
 
 struct cli_derive {
     struct findings_options findings;

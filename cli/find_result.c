@@ -6,6 +6,7 @@
 #include "builder/build.h"
 #include "ledger/ledger.h"
 #include "publish/publish.h"
+#include "publish/result_parts.h"
 #include "query/finished.h"
 #include "run/run.h"
 #include "run/run_list.h"
@@ -273,5 +274,11 @@ int cli_open_result (const struct command_spec *c, const char *path, bool any,
     int rc = any ? finished_open (path, ret, &err)
                  : finished_open_analysis (path, ret, &err);
 
-    return rc == 0 ? 0 : cli_fail (c, cli_input_status (rc), "%s", err.text);
+    if (rc < 0)
+        return cli_fail (c, cli_input_status (rc), "%s", err.text);
+    if (!any && parts_is_one (*ret))
+        (void)fprintf (stderr, "%s: %s is one part of a result: it has ops, "
+                       "steps and captures of some hosts, and no sums, waits "
+                       "and findings, which analysis.db has\n", c->name, path);
+    return 0;
 }

@@ -5,11 +5,14 @@
 #include "mpi/team_verb.h"
 
 #include "base/log.h"
+#include "base/units.h"
 #include "base/utf8.h"
+#include "model/capture.h"
 #include "options/nearest_name.h"
 #include "store/fileio.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct verb verbs[] = {
@@ -123,12 +126,23 @@ static int help (const char *name)
     return options_done ("rollcall");
 }
 
+/* For verbs without the option, and processes of mpirun. */
+static void read_max_ranks (void)
+{
+    const char *text = getenv ("ROLLCALL_MAX_RANKS");
+    int64_t n;
+
+    if (text && units_int (text, 1, CAPTURE_WORLD_LIMIT, &n) == 0)
+        capture_world_max = n;
+}
+
 int main (int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     const struct verb *v = find_verb (name);
 
     fileio_open_std ();
+    read_max_ranks ();
     log_setup ("rollcall", LOG_LEVEL_INFO);
     if (v)
         return team_verb (v->name, v->run, argc - 1, argv + 1);

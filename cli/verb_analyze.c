@@ -269,6 +269,9 @@ int verb_analyze (int argc, char **argv)
 
     if (!cli_options (&analyze_command, argc, argv, &a.opt, &rest, &status))
         return status;
+    capture_world_max = a.opt.max_ranks;
+    if (a.opt.world_size > capture_world_max)
+        return FAIL (EXIT_USAGE, "--world-size is more than --max-ranks");
     cli_progress_begin (&a.progress);
     a.progress.shown = a.progress.shown && !a.opt.quiet;
     if (rest == argc)

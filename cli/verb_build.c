@@ -105,6 +105,9 @@ int verb_build (int argc, char **argv)
 
     if (!cli_options (&build_command, argc, argv, &opt, &rest, &status))
         return status;
+    capture_world_max = opt.max_ranks;
+    if (opt.world_size > capture_world_max)
+        return FAIL (EXIT_USAGE, "--world-size is more than --max-ranks");
     if ((status = check_operands (&opt, argc - rest, argv + rest)) != 0)
         return status;
     if (results_parse (opt.only, &opt.wanted, &err) < 0)

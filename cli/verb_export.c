@@ -34,7 +34,7 @@ static const struct option_spec options[] = {
     OPTION_SWITCH_BESIDE ("csv", "raw-csv", struct export_options, raw_csv,
       "With --csv, for programs: texts are not changed."),
     OPTION_NUMBER ("rank", 0, struct export_options, rank, "N", NULL, NULL, 0,
-      CAPTURE_WORLD_MAX, "With a trace: only this rank."),
+      CAPTURE_WORLD_LIMIT, "With a trace: only this rank."),
     OPTION (TEXT, "step", 's', struct export_options, step, "STEP", NULL, NULL,
       "With a trace: only this step, 13 or step13."),
     OPTION_SWITCH ("raw-clocks", 0, struct export_options, raw_clocks,

@@ -259,7 +259,7 @@ int verb_fetch (int argc, char **argv)
     if (opt.ranks.n == 0)
         return FAIL (EXIT_USAGE, "name a rank with --rank");
     for (size_t i = 0; i < opt.ranks.n; i++) {
-        if (units_int (opt.ranks.items[i], 0, CAPTURE_WORLD_MAX - 1,
+        if (units_int (opt.ranks.items[i], 0, capture_world_max - 1,
                        &ranks.list[ranks.n++]) < 0)
             return FAIL (EXIT_USAGE, "--rank: \"%s\" is not a rank",
                          opt.ranks.items[i]);

@@ -5,11 +5,12 @@
 #include "find_result.h"
 #include "fsck/check_objects.h"
 #include "json/json.h"
-#include "sqlite_pages/page_check.h"
+#include "publish/result_parts.h"
 #include "publish/rows_digest.h"
 #include "spool/check_spool.h"
 #include "query/finished.h"
 #include "spool/spool.h"
+#include "sqlite_pages/page_check.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -248,6 +249,8 @@ static int check_result (const struct fsck_options *opt, int n,
     if (status)
         return status;
     rc = page_check_file (path, threads, &err);
+    if (rc == 0)
+        rc = parts_check (path, threads, &err);
     if (rc == 0)
         rc = rows_digest (path, threads, NULL, &d, &err);
     if (rc == -EIO && (status = cli_open_result (&fsck_command, path, true,

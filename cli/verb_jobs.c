@@ -39,7 +39,7 @@ static const struct option_spec options[] = {
       "Only this job, with the sources of its expected number of ranks."),
     OPTION_NUMBER_BESIDE ("job", "expect", struct jobs_options, expect, "N",
       "-1", NULL,
-      -1, CAPTURE_WORLD_MAX,
+      -1, CAPTURE_WORLD_LIMIT,
       "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
       "and captures report. 0 undoes that, -1 changes nothing."),
     CLI_FILTER_OPTIONS (struct jobs_options, filter),

@@ -33,9 +33,9 @@ static const struct option_spec options[] = {
       "Run this SQL instead: one SELECT, or - for standard input. It may have "
       "the parameters :rank, :peer, :step and :limit."),
     OPTION_NUMBER ("rank", 0, struct query_options, rank, "N", NULL, NULL, 0,
-      CAPTURE_WORLD_MAX, "Only rows of this rank."),
+      CAPTURE_WORLD_LIMIT, "Only rows of this rank."),
     OPTION_NUMBER ("peer", 0, struct query_options, peer, "N", NULL, NULL, 0,
-      CAPTURE_WORLD_MAX,
+      CAPTURE_WORLD_LIMIT,
       "The rank that it is compared with; without it, all others."),
     OPTION (TEXT, "step", 's', struct query_options, step, "STEP", NULL, NULL,
       "Only rows of this step: 13 or step13."),

@@ -74,9 +74,9 @@ static int do_expect (const struct request *r, struct err *err)
     int rc;
 
     if (!json_int (json_get (r->asked, "world_size"), &e.claim.world_size) ||
-        e.claim.world_size < 0 || e.claim.world_size > CAPTURE_WORLD_MAX)
+        e.claim.world_size < 0 || e.claim.world_size > capture_world_max)
         return err_set (err, EINVAL, "how many ranks are expected is not "
-                        "between 0 and %d", CAPTURE_WORLD_MAX);
+                        "between 0 and %lld", (long long)capture_world_max);
     if ((rc = has_job (r, err)) < 0 ||
         (rc = store_commit (r->store, r->ledger, &change, err)) < 0)
         return rc;

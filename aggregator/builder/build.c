@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "builder/conflicts.h"
+#include "builder/split.h"
 #include "builder/previous_result.h"
 #include "builder/rollup.h"
 #include "builder/tables.h"
@@ -291,10 +292,75 @@ static void leave_state (struct builder *b)
         build_state_fini (&made);
 }
 
-static int build_finish (struct builder *b, struct build_result *ret,
+static int64_t one_file (const struct build_job *job)
+{
+    return !job->derive                ? SPLIT_DEFAULT
+           : job->derive->one_file > 0 ? job->derive->one_file : INT64_MAX;
+}
+
+static int check (struct builder *b, struct err *err)
+{
+    int rc;
+
+    build_report (b, "checking the file");
+    rc = publish_check_db (b->path, b->threads,
+                           b->job->state ? &b->sums : NULL, err);
+    b->checked = rc == 0;
+    return rc;
+}
+
+/* What was copied is gone, so this cannot be done twice.  The next build reads
+ * all captures.
+ */
+static int divide (struct builder *b, struct err *err)
+{
+    char one[PATH_MAX];
+    int rc;
+
+    build_report (b, "dividing the result");
+    b->checked = true;
+    b->plain = false;
+    memcpy (one, b->path, sizeof (one));
+    rc = split_write (&b->split, b->out, one, b->threads, b->job->cancel,
+                       err);
+    if (rc == 0)
+        memcpy (b->path, b->split.path, sizeof (b->path));
+    (void)unlink (one);
+    return rc;
+}
+
+static int put_in_place (struct builder *b, struct build_result *ret,
                          struct err *err)
 {
     char old[PATH_MAX];
+    int rc;
+
+    if ((rc = publish_choose (b->out, b->job->job_id,
+                              *b->began ? b->began : NULL, ret->newer,
+                              err)) < 0)
+        return rc;
+    if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir.path,
+                      BUILD_DB_NAME))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s",
+                        b->out->dir.path);
+    if ((rc = publish_path (b->out, BUILD_DB_NAME, old, err)) < 0)
+        return rc;
+    build_report (b, "writing it to disk");
+    // a COMMAND that did not start must not replace an earlier result
+    b->out->keep = ret->rows == 0 && publish_has_rows (old);
+    rc = split_finish (&b->split, b->out, err);
+    if (rc == 0)
+        rc = publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
+                             ret->kept, err);
+    parts_clean (b->out);
+    if (rc == 0 && b->job->state)
+        leave_state (b);
+    return rc;
+}
+
+static int build_finish (struct builder *b, struct build_result *ret,
+                         struct err *err)
+{
     int rc;
 
     ret->rows = b->member_rows;
@@ -309,31 +375,14 @@ static int build_finish (struct builder *b, struct build_result *ret,
     if ((rc = join_rows (b, err)) < 0 || (rc = write_rest (b, b->db, err)) < 0)
         return rc;
     close_result (b);           // its lock was exclusive
-    build_report (b, "checking the file");
-    if ((rc = publish_check_db (b->path, b->threads,
-                                b->job->state ? &b->sums : NULL, err)) < 0)
+    if ((rc = split_plan (&b->split, b->job->items, b->job->nitems, b->spans,
+                           one_file (b->job), err)) < 0)
         return rc;
-    b->checked = true;
+    if ((rc = b->split.n > 0 ? divide (b, err) : check (b, err)) < 0)
+        return rc;
     if (is_cancelled (b))
         return err_set (err, EINTR, "interrupted");
-    if ((rc = publish_choose (b->out, b->job->job_id,
-                              *b->began ? b->began : NULL, ret->newer,
-                              err)) < 0)
-        return rc;
-    if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir.path,
-                      BUILD_DB_NAME))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s",
-                        b->out->dir.path);
-    if ((rc = publish_path (b->out, BUILD_DB_NAME, old, err)) < 0)
-        return rc;
-    build_report (b, "writing it to disk");
-    // a COMMAND that did not start must not replace an earlier result
-    b->out->keep = ret->rows == 0 && publish_has_rows (old);
-    rc = publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
-                         ret->kept, err);
-    if (rc == 0 && b->job->state)
-        leave_state (b);
-    return rc;
+    return put_in_place (b, ret, err);
 }
 
 static int init_sync (struct builder *b)
@@ -461,6 +510,7 @@ static struct builder *build_create (const struct build_job *job,
 static void destroy (struct builder *b)
 {
     drop_parts (b);
+    split_fini (&b->split);
     drop_former (b);
     drop_groups (b);
     (void)pthread_cond_destroy (&b->ended);

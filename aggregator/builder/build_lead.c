@@ -124,7 +124,8 @@ int lead_begin (struct builder *b, struct err *err)
     b->nworkers = b->threads / place->here > 0 ? b->threads / place->here : 1;
     b->readers = b->nworkers * place->size;
     l->pass = (struct team_pass){ .rows = b->out != NULL,
-                                  .threads = b->threads };
+                                  .threads = b->threads,
+                                  .world_max = (uint32_t)capture_world_max };
     if (b->out)
         rc = make_probe (b, err);
     if (rc == 0)

@@ -313,8 +313,11 @@ static int open_pass (struct pass *p, bool *part, struct err *err)
 {
     uint32_t direct;
     bool sees = false;
-    int rc = p->how->open (&p->what.settings, &p->state, &sees, err);
+    int rc;
 
+    if (p->what.world_max >= 1 && p->what.world_max <= CAPTURE_WORLD_LIMIT)
+        capture_world_max = p->what.world_max;
+    rc = p->how->open (&p->what.settings, &p->state, &sees, err);
     if (rc < 0)
         return rc;
     p->here = answer_probe (p);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "builder/build.h"
+#include "builder/split.h"
 #include "builder/former.h"
 #include "builder/groups.h"
 #include "builder/part.h"
@@ -34,6 +35,7 @@ struct builder {
     char path[PATH_MAX];        // path of the file being written, or ""
     struct row_file *file;
     struct row_span *spans;     // one per item
+    struct split split;     // the result, if it is too large for one file
     sqlite3 *db;                // set when all rows are in the file
     struct groups *groups;
     struct worker workers[BUILD_THREADS_MAX];

@@ -47,6 +47,7 @@ void team_put_pass (struct buf *b, const struct team_pass *p,
     wire_put_u32 (b, p->probe);
     buf_put (b, p->nonce, sizeof (p->nonce));
     wire_put_u32 (b, p->threads);
+    wire_put_u32 (b, p->world_max);
     put_buf (b, settings);
 }
 
@@ -61,6 +62,7 @@ void team_get_pass (struct wire *w, struct team_pass *ret)
     if ((nonce = wire_bytes (w, sizeof (ret->nonce))))
         memcpy (ret->nonce, nonce, sizeof (ret->nonce));
     ret->threads = wire_u32 (w);
+    ret->world_max = wire_u32 (w);
     ret->settings = get_wire (w);
     if (ret->rows && ret->page_size < 512)
         w->failed = true;

@@ -38,6 +38,7 @@ struct team_pass {
     uint32_t page_size, probe;  // the page that has the bytes of 'nonce'
     uint8_t nonce[TEAM_PROBE];
     uint32_t threads;           // of a host
+    uint32_t world_max;         // capture_world_max
     struct wire settings;       // borrowed: struct build_remote
 };
 

@@ -14,6 +14,7 @@
 #include "cluster_db/cluster_rows.h"
 #include "cluster_db/cluster_steps.h"
 #include "model/capture.h"
+#include "publish/result_parts.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
 
@@ -179,7 +180,9 @@ static int cluster_prepare (struct maker *m, struct err *err)
     if (rc == 0)
         db_cancel (db, m->cancel);
     if (rc == 0)
-        rc = page_source_of (db, m->cancel, &m->source, err);
+        rc = parts_source_of (db, m->cancel, &m->source, err);
+    if (rc == 0)
+        rc = part_tables_add (db, err);
     if (rc == 0)
         rc = cluster_groups_read (db, m->source, &m->groups, err);
     if (rc == 0)
@@ -284,7 +287,7 @@ static struct cluster_rows *gather (const struct maker *m)
 
         for (size_t g = 0; g < cluster_groups_count (m->groups); g++)
             all->used[g] |= r->used[g];
-        for (size_t b = 0; b < CAPTURE_WORLD_MAX / 8; b++)
+        for (size_t b = 0; b <= CAPTURE_WORLD_LIMIT / 8; b++)
             all->strays[b] |= r->strays[b];
         all->left_out += r->left_out;
         all->again = all->again || r->again;

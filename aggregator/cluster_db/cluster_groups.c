@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANK_SET_MAX (2u << 20) // bytes: of CAPTURE_WORLD_MAX ranks
+#define RANK_SET_MAX (8u << 20) // bytes: of CAPTURE_WORLD_LIMIT ranks
 #define STRAYS_NAME "unknown"   // for ops without a group
 
 struct cluster_groups {
@@ -92,7 +92,7 @@ static int cluster_groups_place (struct cluster_group *e, int64_t local,
 {
     int rc = 0;
 
-    if (local < 0 || local >= CAPTURE_WORLD_MAX)
+    if (local < 0 || local >= CAPTURE_WORLD_LIMIT)
         return 0;
     while (rc == 0 && e->nlocal <= local)
         rc = cluster_groups_append (&e->by_local, &e->nlocal, -1);
@@ -109,7 +109,7 @@ static int add_member (struct cluster_groups *g, sqlite3_stmt *st)
     int rc;
 
     db_columns (st, id, local, rank);
-    if (id == 0 || id >= g->n || rank < 0 || rank >= CAPTURE_WORLD_MAX)
+    if (id == 0 || id >= g->n || rank < 0 || rank >= CAPTURE_WORLD_LIMIT)
         return 0;
     e = &g->list[id];
     rc = cluster_groups_append (&e->ranks, &e->nranks, (int32_t)rank);
@@ -178,7 +178,7 @@ static int note_place (const struct cluster_groups *g, struct map *all,
     uint32_t id;
     bool is_new;
 
-    if (!name || rank < 0 || rank >= CAPTURE_WORLD_MAX || place < 0 ||
+    if (!name || rank < 0 || rank >= CAPTURE_WORLD_LIMIT || place < 0 ||
         (id = cluster_groups_find (g, name, n, rank)) == CLUSTER_GROUP_NONE)
         return 0;
     key = (struct told){ who_of (id, (int32_t)rank), (uint64_t)place, 0 };
@@ -394,7 +394,7 @@ static void put_set (struct buf *b, const struct cluster_group *e,
         buf_printf (b, "%s%d", comma, e->ranks[i]);
         comma = ",";
     }
-    for (int rank = 0; strays && rank < CAPTURE_WORLD_MAX; rank++) {
+    for (int rank = 0; strays && rank < CAPTURE_WORLD_LIMIT; rank++) {
         if (!(strays[rank / 8] >> rank % 8 & 1))
             continue;
         buf_printf (b, "%s%d", comma, rank);

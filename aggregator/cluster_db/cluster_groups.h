@@ -51,7 +51,7 @@ int64_t cluster_groups_global (const struct cluster_groups *g, uint32_t group,
                                int64_t local);
 
 /* Write CommunicationGroupMapping: the groups with used[i], and for group 0 the
- * ranks whose bit is set in strays[rank / 8], up to CAPTURE_WORLD_MAX.
+ * ranks whose bit is set in strays[rank / 8], up to CAPTURE_WORLD_LIMIT.
  */
 int cluster_groups_write (const struct cluster_groups *g, sqlite3 *db,
                           const uint8_t *used, const uint8_t *strays,

@@ -180,7 +180,7 @@ static int write_rank (struct cluster_rows *r, const struct rank_rows *rows,
     const struct cluster_part *p = r->part;
     int rc;
 
-    if (rows->rank >= CAPTURE_WORLD_MAX)
+    if (rows->rank >= CAPTURE_WORLD_LIMIT)
         return 0;
     begin_rank (r, rows->rank);
     rc = page_scan_begin (&r->scan, p->source, p->root, rows->first,
@@ -278,7 +278,7 @@ int cluster_rows_init (struct cluster_rows *r,
 {
     *r = (struct cluster_rows){ .groups = groups, .known_steps = known_steps };
     r->used = calloc (cluster_groups_count (groups), 1);
-    r->strays = calloc (CAPTURE_WORLD_MAX / 8, 1);
+    r->strays = calloc (CAPTURE_WORLD_LIMIT / 8 + 1, 1);
     return r->used && r->strays
                ? 0 : err_set (err, ENOMEM, "no memory for the ranks' rows");
 }

@@ -214,7 +214,7 @@ static int put_places (sqlite3 *db, struct args *a, const struct stages *s,
     int rc = db_prepare (db, "INSERT INTO Place VALUES (?1,?2,?3,?4,?5)", &st,
                          err);
 
-    for (int64_t r = 0; r <= highest && r < CAPTURE_WORLD_MAX && rc == 0;
+    for (int64_t r = 0; r <= highest && r < CAPTURE_WORLD_LIMIT && rc == 0;
          r++) {
         struct parallel_index x = { 0, 0, 0 };
         bool staged;

@@ -6,6 +6,7 @@
 
 #include "export/outfile.h"
 #include "json/json.h"
+#include "publish/result_parts.h"
 #include "query/query.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
@@ -207,9 +208,9 @@ static int write_schema (const struct dump *d, struct json *schema,
 static int dump_tables (const struct dump *d, struct dump_counts *counts,
                         struct err *err)
 {
-    struct db_rows r = db_rows (d->db, err, "SELECT name FROM sqlite_schema "
-                                "WHERE type='table' AND name NOT LIKE "
-                                "'sqlite\\_%' ESCAPE '\\' ORDER BY rowid");
+    struct db_rows r = db_rows (d->db, err, "SELECT name FROM " PARTS_SCHEMA_SQL
+                                " WHERE type='table' AND name NOT LIKE "
+                                "'sqlite\\_%' ESCAPE '\\' ORDER BY place");
     const char *name;
     int64_t rows;
 

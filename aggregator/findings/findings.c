@@ -8,6 +8,7 @@
 #include "findings/finding_text.h"
 #include "findings/median.h"
 #include "options/nearest_name.h"
+#include "publish/result_parts.h"
 #include "store/db_rows.h"
 
 #include <errno.h>
@@ -302,7 +303,7 @@ static int prepare_all (sqlite3 *db, const struct findings_options *opt,
 {
     struct page_source *source = NULL;
     struct preparing p = { .in = { .opt = opt } };
-    int rc = page_source_of (db, cancel, &source, err);
+    int rc = parts_source_of (db, cancel, &source, err);
 
     p.in.source = source;
     if (rc == 0)

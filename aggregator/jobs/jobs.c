@@ -418,7 +418,7 @@ static int count_ranks (struct jobs *ret, const struct facts *f)
 
         if (rank == CAPTURE_NO_RANK)
             continue;
-        at = index_at (&seen, ret->of[i] * CAPTURE_WORLD_MAX + (uint64_t)rank);
+        at = index_at (&seen, ret->of[i] * CAPTURE_WORLD_LIMIT + (uint64_t)rank);
         if (!at)
             rc = -ENOMEM;
         else if (*at == JOBS_NONE)

@@ -144,8 +144,8 @@ int64_t ledger_world_size (struct ledger *l, const char *job)
     if (get_job (l, &row, NULL) < 0)
         return 0;
     // older programs accepted any number
-    return row.world_size < CAPTURE_WORLD_MAX ? row.world_size
-                                              : CAPTURE_WORLD_MAX;
+    return row.world_size < capture_world_max ? row.world_size
+                                              : capture_world_max;
 }
 
 int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last)

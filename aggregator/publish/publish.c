@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "sqlite_pages/page_check.h"
 #include "publish/existing_output.h"
+#include "publish/result_parts.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
 
@@ -166,10 +167,11 @@ bool publish_has_rows (const char *path)
     sqlite3 *db = NULL;
     bool any = publish_is_our_db (path) &&
                db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK &&
-               db_int (db, "SELECT EXISTS (SELECT 1 FROM StepTraceTime) "
+               (parts_are_beside (db) ||
+                db_int (db, "SELECT EXISTS (SELECT 1 FROM StepTraceTime) "
                        "OR EXISTS (SELECT 1 FROM CommAnalyzerTime) "
                        "OR EXISTS (SELECT 1 FROM CommAnalyzerBandwidth) "
-                       "OR EXISTS (SELECT 1 FROM CommAnalyzerMatrix)", 0);
+                       "OR EXISTS (SELECT 1 FROM CommAnalyzerMatrix)", 0));
 
     (void)sqlite3_close (db);
     return any;

@@ -8,6 +8,7 @@
 #include "base/cmp.h"
 #include "base/thread.h"
 #include "base/vec.h"
+#include "publish/result_parts.h"
 #include "sqlite_pages/page_format.h"
 #include "sqlite_pages/page_scan.h"
 #include "store/db_rows.h"
@@ -288,23 +289,47 @@ static int list_captures (sqlite3 *db, int64_t **list, size_t *n,
     return db_end (&r);
 }
 
+static int add_table (struct hashing *h, const char *name, uint32_t root,
+                      struct err *err)
+{
+    struct table *t = vec_add (&h->tables, &h->ntables, sizeof (*t));
+
+    if (!t || !(t->name = strdup (name)))
+        return no_memory (err);
+    t->root = root;
+    return 0;
+}
+
+static int compare_tables (const void *pa, const void *pb)
+{
+    const struct table *a = pa, *b = pb;
+
+    return strcmp (a->name, b->name);
+}
+
+/* The tables of a result in one file, which has no index of parts. */
 static int list_tables (struct hashing *h, sqlite3 *db, struct err *err)
 {
+    bool parts = parts_are_beside (db);
     struct db_rows r = db_rows (db, err, "SELECT name, rootpage FROM"
-                                " sqlite_schema WHERE type='table' ORDER BY"
-                                " name");
-    struct table *t;
+                                " sqlite_schema WHERE type='table' AND NOT"
+                                " (?1 AND name IN ('Part', 'PartRange'))",
+                                parts);
     const char *name;
     uint32_t root;
+    int rc;
 
-    while (db_row (&r, name, root)) {
-        if (!(t = vec_add (&h->tables, &h->ntables, sizeof (*t))) ||
-            !(t->name = strdup (name)))
-            r.rc = no_memory (err);
-        else
-            t->root = root;
+    while (db_row (&r, name, root))
+        r.rc = add_table (h, name, root, err);
+    rc = db_end (&r);
+    for (unsigned i = 0; i < PARTS_TABLES && parts && rc == 0; i++) {
+        rc = page_source_root (h->source, parts_tables[i], &root, err);
+        if (rc == 0)
+            rc = add_table (h, parts_tables[i], root, err);
     }
-    return db_end (&r);
+    if (rc == 0)
+        qsort (h->tables, h->ntables, sizeof (*h->tables), compare_tables);
+    return rc;
 }
 
 static int plan (struct hashing *h, const char *path, struct err *err)
@@ -314,7 +339,10 @@ static int plan (struct hashing *h, const char *path, struct err *err)
     size_t n = 0;
     int rc = db_open (path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db);
 
-    rc = rc == SQLITE_OK ? list_tables (h, db, err) : db_error (db, path, err);
+    rc = rc == SQLITE_OK ? parts_source_of (db, h->cancel, &h->source, err)
+                         : db_error (db, path, err);
+    if (rc == 0)
+        rc = list_tables (h, db, err);
     if (rc == 0)
         rc = list_captures (db, &captures, &n, err);
     (void)sqlite3_close (db);
@@ -377,8 +405,6 @@ int rows_digest_blocks (const char *path, unsigned threads,
     struct err why = { "" };
     int rc = h.all ? plan (&h, path, err) : no_memory (err);
 
-    if (rc == 0)
-        rc = page_source_open (path, &h.source, err);
     if (rc == 0 && (rc = hash_all (&h, threads, &why)) < 0)
         rc = err_set (err, -rc, "%s: %s", path, why.text);
     if (rc == 0 && digest_end (h.all, ret) < 0)

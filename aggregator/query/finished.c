@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "model/result_schema.h"
 #include "publish/publish.h"
+#include "publish/result_parts.h"
 #include "store/db.h"
 #include "store/fileio.h"
 #include "store/tree.h"
@@ -81,6 +82,8 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err)
                           "again with rollcall analyze or rollcall build",
                           path, sqlite3_errmsg (*ret));
     }
+    if (rc == 0)
+        rc = part_tables_add (*ret, err);
     if (rc < 0) {
         (void)sqlite3_close (*ret);
         *ret = NULL;

@@ -5,6 +5,8 @@
  */
 #include "query/query.h"
 
+#include "publish/result_parts.h"
+
 #define STEP_US "(computing+communication_not_overlapped+free)"
 
 /* Restrict rows to one step; tables name steps in two ways. */
@@ -210,9 +212,10 @@ const struct query queries[] = {
     { "tables", "tables and views, with their columns and units",
       "SELECT s.name AS \"table\", s.type AS kind, c.name AS \"column\",\n"
       " c.type, j.value AS unit\n"
-      "FROM sqlite_schema s JOIN pragma_table_info(s.name) c\n"
+      "FROM " PARTS_SCHEMA_SQL " s\n"
+      "JOIN pragma_table_info(s.name) c\n"
       "LEFT JOIN Job j ON j.key='unit.'||s.name||'.'||c.name\n"
-      "WHERE s.type IN ('table','view') ORDER BY s.rowid, c.cid" },
+      "WHERE s.type IN ('table','view') ORDER BY s.place, c.cid" },
 };
 
 const unsigned query_count = sizeof (queries) / sizeof (queries[0]);

@@ -25,7 +25,7 @@ struct op_row {
     int64_t row;                // rowid in CommAnalyzerTime
     uint32_t group, size;       // its id, and its size in ranks
     uint32_t step;
-    uint32_t rank : 24;         // CAPTURE_WORLD_MAX is 2^17
+    uint32_t rank : 24;         // more than CAPTURE_WORLD_LIMIT
     uint32_t by_start : 1;      // the caller's, as is 'guessed'
     uint32_t guessed : 1;
 };

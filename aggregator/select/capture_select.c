@@ -229,7 +229,7 @@ static void number_places (struct select_item *items, size_t n)
 
         if (i == 0 || compare_places (&places[i - 1]->capture, c) != 0)
             rank++;
-        if (rank >= CAPTURE_WORLD_MAX)
+        if (rank >= capture_world_max)
             break;
         c->rank = rank;
         places[i]->rank_by = "no capture has a rank: this one is assumed from "
@@ -276,13 +276,19 @@ void select_plan (struct select_item *items, size_t n)
     select_sort (items, n);
 }
 
-_Static_assert (CAPTURE_WORLD_MAX < SELECT_IDS, "ids tell ranks apart");
+_Static_assert (CAPTURE_WORLD_LIMIT < SELECT_IDS, "ids tell ranks apart");
 
 /* Captures without a rank count as the only ones of ranks above all others. */
+static int64_t above_all_ranks (void)
+{
+    return capture_world_max <= CAPTURE_WORLD_DEFAULT ? CAPTURE_WORLD_DEFAULT
+                                                      : CAPTURE_WORLD_LIMIT;
+}
+
 static void give_id (struct select_item *item, size_t k, size_t n)
 {
     bool none = item->rank == CAPTURE_NO_RANK;
-    int64_t rank = none ? CAPTURE_WORLD_MAX + (int64_t)k : item->rank;
+    int64_t rank = none ? above_all_ranks () + (int64_t)k : item->rank;
 
     item->id = (int64_t)k * SELECT_IDS + (none ? SELECT_IDS : item->rank + 1);
     item->rows_max = SELECT_RANK_ROWS / (none ? 1 : n);

@@ -83,7 +83,7 @@ static int64_t number_at (const char *name, int place)
         if (!*p)
             return -1;
         for (v = 0; (unsigned)(*p - '0') <= 9; p++)
-            v = v < CAPTURE_WORLD_MAX ? 10 * v + (*p - '0') : v;
+            v = v < capture_world_max ? 10 * v + (*p - '0') : v;
         if (place == 0)
             return v;
     }

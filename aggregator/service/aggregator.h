@@ -4,6 +4,7 @@
 
 #include "archive/retention.h"
 #include "base/err.h"
+#include "builder/derive_options.h"
 #include "object_store/object_store.h"
 #include "options/options.h"
 #include "service/operators.h"
@@ -29,8 +30,10 @@ struct aggregator_options {
     const char *listen;         // "tcp://127.0.0.1:7077"
     int64_t listen_fd;          // bound and listening already, or -1
     int64_t threads;            // of a build
+    int64_t max_ranks;          // capture_world_max
     const char *only;           // the results to make
     unsigned wanted;            // the same, parsed
+    struct derive_options derive;       // of a result
     struct space_limit disk_floor;      // bytes to leave free below root
     const char *keys;           // directory of keys, NULL: the default one,
                                 // if it has a server.key

@@ -97,6 +97,7 @@ static void prepare_build (struct aggregator *a, struct served *s)
         return;
     how = job_build_options (a->build);
     how->wanted = a->opt->wanted;
+    how->derive = &a->opt->derive;
     how->foreign = !a->opt->out || a->opt->foreign;
     how->digest = a->opt->run_dir == NULL;
     how->later = a->opt->run_dir != NULL;

@@ -124,7 +124,9 @@ static const struct option_spec options[] = {
       "this host."),
     OPTION_NUMBER ("threads", 'j', struct aggregator_options, threads, "N", "2",
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build."),
+    MAX_RANKS_OPTION (struct aggregator_options, max_ranks),
     RESULTS_OPTION (struct aggregator_options),
+    ONE_FILE_OPTION (struct aggregator_options, derive.one_file),
     OPTION (ROOM, "disk-floor", 0, struct aggregator_options, disk_floor,
       "SIZE", NULL, "ROLLCALL_DISK_FLOOR",
       "Accept no data while ROOT has less free space than this, in bytes or as "
@@ -141,7 +143,7 @@ static const struct option_spec options[] = {
     OPTION (TEXT, "run-dir", 0, struct aggregator_options, run_dir, "DIR", NULL,
       NULL, "Write result.json here when the job is over."),
     OPTION_NUMBER ("world-size", 'n', struct aggregator_options, world_size,
-      "N", "0", NULL, 0, CAPTURE_WORLD_MAX,
+      "N", "0", NULL, 0, CAPTURE_WORLD_LIMIT,
       "Expect ranks 0 to N-1; 0: the number that agents and captures report."),
     OPTION (DURATION, "deadline", 0, struct aggregator_options, deadline_ns,
       "TIME", "120s", NULL,
@@ -251,6 +253,12 @@ int main (int argc, char **argv)
     if (rest < argc) {
         (void)fprintf (stderr, "rollcall-aggregator: unexpected argument "
                        "\"%s\": it takes no arguments\n", argv[rest]);
+        return 2;
+    }
+    capture_world_max = opt.max_ranks;
+    if (opt.world_size > opt.max_ranks) {
+        (void)fprintf (stderr, "rollcall-aggregator: --world-size is more than "
+                       "--max-ranks\n");
         return 2;
     }
     if (results_parse (opt.only, &opt.wanted, &err) < 0) {

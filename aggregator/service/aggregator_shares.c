@@ -22,9 +22,14 @@ static const struct {
 } shares[] = {
     [SHARE_JOBS] = { "jobs", AGGREGATOR_JOBS_MAX },
     [SHARE_AGENTS] = { "agents", AGGREGATOR_AGENTS_MAX },
-    [SHARE_RANKS] = { "ranks", AGGREGATOR_RANKS_MAX },
+    [SHARE_RANKS] = { "ranks", 0 },     // depends on --max-ranks
     [SHARE_TEXTS] = { "bytes of texts", AGGREGATOR_TEXTS_MAX },
 };
+
+static size_t most_of (enum share what)
+{
+    return what == SHARE_RANKS ? AGGREGATOR_RANKS_MAX : shares[what].most;
+}
 
 static size_t of_all (const struct aggregator *a, enum share what)
 {
@@ -74,7 +79,7 @@ bool aggregator_has_share (const struct aggregator *a,
                            const struct net_peer *from, enum share what,
                            size_t more)
 {
-    size_t all = of_all (a, what) + more, most = shares[what].most;
+    size_t all = of_all (a, what) + more, most = most_of (what);
 
     if (!*from->who || a->opt->job || all <= most / 2)
         return all <= most;     // no key can have more than that
@@ -90,7 +95,7 @@ void aggregator_tell_share (struct aggregator *a, const struct net_peer *from,
                   "most %zu, of which this key has %zu; agents that are silent "
                   "for %d s make room", shares[what].what,
                   *from->who ? " of key " : "", from->who, of_all (a, what),
-                  shares[what].most,
+                  most_of (what),
                   *from->who ? of_key (a, what, from->who) : 0,
                   (int)(AGGREGATOR_IDLE_NS / NS_PER_S));
 }

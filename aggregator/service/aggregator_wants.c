@@ -359,9 +359,9 @@ static int take_ranks (const struct json *request, int64_t out[RANKS_MAX],
         if (*n == RANKS_MAX)
             return err_set (err, EINVAL, "more than %d ranks", RANKS_MAX);
         if (!json_int (j, &out[*n]) || out[*n] < 0 ||
-            out[*n] >= CAPTURE_WORLD_MAX)
-            return err_set (err, EINVAL, "a rank is not between 0 and %d",
-                            CAPTURE_WORLD_MAX - 1);
+            out[*n] >= capture_world_max)
+            return err_set (err, EINVAL, "a rank is not between 0 and %lld",
+                            (long long)capture_world_max - 1);
         ++*n;
     }
     return *n > 0 ? 0 : err_set (err, EINVAL, "no rank was named");

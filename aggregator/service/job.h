@@ -14,7 +14,8 @@
 
 #define JOB_AGENTS_MAX 8192     // hosts: twice the largest known cluster,
                                 // since one key may have half of them
-#define JOB_RANKS_MAX CAPTURE_WORLD_MAX // of all its agents, at some 100 bytes
+#define JOB_RANKS_MAX ((size_t)capture_world_max)       // of all its agents,
+                                // at some 100 bytes
 #define JOB_TEXT_COST 24        // bytes of overhead for each text
 #define JOB_NOTES_MAX 200       // more do not help users; the notes at the
 #define JOB_LAST_NOTES_MAX 400  // end have room of their own

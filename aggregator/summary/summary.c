@@ -277,7 +277,11 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
     s->rows = db_int (db, "SELECT (SELECT count(*) FROM CommAnalyzerTime)+"
                           "(SELECT count(*) FROM CommAnalyzerBandwidth)+"
                           "(SELECT count(*) FROM CommAnalyzerMatrix)+"
-                          "(SELECT count(*) FROM StepTraceTime)", 0);
+                          "(SELECT count(*) FROM StepTraceTime)",
+                      db_int (db, "SELECT (SELECT count(*) FROM StepTraceTime)"
+                              "+sum(time_rows+bandwidth_rows+matrix_rows) FROM"
+                              " Part", 0));
+    s->bytes += db_int (db, "SELECT sum(bytes) FROM Part", 0);
     return rc;
 }
 

@@ -69,7 +69,7 @@ static void begin_capture (struct waiter *w, int64_t capture)
 
     w->capture = capture;
     w->trace = item && wait_is_trace (item);
-    w->rank = item && !item->doubt && item->rank < CAPTURE_WORLD_MAX
+    w->rank = item && !item->doubt && item->rank < CAPTURE_WORLD_LIMIT
                   ? item->rank : -1;
     w->ahead_us = 0;
     if (w->rank >= 0 && !isnan (d->clocks[at].offset_ms))

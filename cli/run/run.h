@@ -68,7 +68,9 @@ struct run_options {
     int64_t max_rate;           // bytes that an agent ships in a second
     const char *release;        // when captures in the run's own directories
                                 // are removed
+    int64_t max_ranks;          // capture_world_max
     const char *only;           // the results to make
+    int64_t one_file;           // as in struct derive_options
     struct analyser_settings analyse;   // for each agent
     bool raw, owner, insecure, foreign, json, text;
     bool launched;              // started by the front end of --launcher

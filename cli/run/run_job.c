@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "control/control.h"
 #include "json/json.h"
+#include "model/capture.h"
 #include "publish/publish.h"
 #include "store/fileio.h"
 #include "world/process_reports.h"
@@ -324,6 +325,8 @@ int run_start_aggregator (struct run *r, struct err *err)
     daemon_flag (&w, "--raw", r->opt->raw);
     daemon_flag (&w, "--foreign-output", r->opt->foreign);
     daemon_option (&w, "--only", r->opt->only);
+    daemon_number (&w, "--one-file", r->opt->one_file, "");
+    daemon_number (&w, "--max-ranks", capture_world_max, "");
     daemon_option (&w, "--note", *r->note ? r->note : NULL);
     if (run_has_keys (r)) {
         if ((rc = run_write_server_keys (r, keys, err)) < 0)
@@ -377,6 +380,7 @@ int run_start_agent (struct run *r, struct err *err)
         daemon_number (&w, "--copies", 1, "");
         daemon_number (&w, "--spread", 0, "");
     }
+    daemon_number (&w, "--max-ranks", capture_world_max, "");
     daemon_number (&w, "--world-size", r->world.size, "");
     daemon_number (&w, "--deadline", r->opt->deadline_ns / NS_PER_MS, "ms");
     daemon_number (&w, "--quiet-period", r->opt->quiet_ns / NS_PER_MS, "ms");

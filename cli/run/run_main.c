@@ -6,6 +6,7 @@
 #include "run/run.h"
 
 #include "base/log.h"
+#include "model/capture.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -139,6 +140,7 @@ int main (int argc, char **argv)
     case OPTIONS_OK:
         break;
     }
+    capture_world_max = opt.max_ranks;
     host_name (r.host, sizeof (r.host));
     host_key (r.key);
     if (opt.finish)

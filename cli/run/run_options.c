@@ -2,8 +2,10 @@
 #include "run/run.h"
 
 #include "offline_analysis/analyser.h"
+#include "builder/derive_options.h"
 #include "builder/results.h"
 #include "disk/release.h"
+#include "model/capture.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -26,7 +28,9 @@ static const struct option_spec options[] = {
       "Start the wrappers with this command, as in \"mpirun -np 8\"; for MPI "
       "programs on hosts that share no OUT."),
     CLI_FOREIGN_OPTION (struct run_options, foreign),
+    MAX_RANKS_OPTION (struct run_options, max_ranks),
     RESULTS_OPTION (struct run_options),
+    ONE_FILE_OPTION (struct run_options, one_file),
     OPTION_SWITCH ("raw", 0, struct run_options, raw,
       "Put the raw capture files into OUT/captures too."),
     OPTION_SWITCH_BESIDE ("raw", "owner", struct run_options, owner,

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+int64_t capture_world_max = CAPTURE_WORLD_DEFAULT;
+
 static const char *const state_names[CAPTURE_STATES] = {
     [CAPTURE_COLLECTING] = "collecting", [CAPTURE_RAW] = "raw",
     [CAPTURE_ANALYSING] = "analysing",   [CAPTURE_COMPLETE] = "complete",

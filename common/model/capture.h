@@ -19,12 +19,28 @@
 #define CAPTURE_REASON_MAX 768
 #define CAPTURE_HASH_MAX 24             // decimal digits of 64 bits
 #define CAPTURE_GROUPS_MAX 4096         // groups of one rank
-// the most ranks of a job: no cluster has as many devices, and a roster of this
-// size takes less than 100 MB, so a wrong claim does no harm
-#define CAPTURE_WORLD_MAX (1 << 17)
+// the most ranks of a job, unless --max-ranks says more: few clusters have as
+// many devices, and a roster of this size takes less than 100 MB, so a wrong
+// claim does no harm
+#define CAPTURE_WORLD_DEFAULT (1 << 17)
+// the most that --max-ranks may say: ids of captures tell so many ranks apart
+// (select/capture_select.h), and all integers of ranks are larger
+#define CAPTURE_WORLD_LIMIT 999999
 #define CAPTURE_STEPS_MAX 8192          // steps of one capture that are listed
 #define CAPTURE_NO_RANK (-1)
 #define CAPTURE_NO_DEVICE (-1)
+
+/* The most ranks of a job: larger numbers are refused wherever they come from.
+ * It is set before any thread starts.
+ */
+extern int64_t capture_world_max;
+
+/* The option --max-ranks, for a struct with this member. */
+#define MAX_RANKS_OPTION(type, member) \
+    { "max-ranks", 0, OPTION_INT, offsetof (type, member), "N", "131072", \
+      "ROLLCALL_MAX_RANKS", 1, CAPTURE_WORLD_LIMIT, \
+      "Refuse ranks from N on, and larger numbers of ranks, whoever says them. " \
+      "Each rank that is expected takes 200 bytes of memory." }
 
 enum capture_state {
     CAPTURE_COLLECTING,         // the profiler is still at it

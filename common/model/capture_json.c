@@ -24,9 +24,9 @@ static const struct {
 #define OWNED(m, size) { #m, offsetof (struct capture, m), size, 0, 0, true }
 #define NUMBER(m, min, max) \
     { #m, offsetof (struct capture, m), 0, min, max, false }
-    NUMBER (rank, CAPTURE_NO_RANK, CAPTURE_WORLD_MAX - 1),
+    NUMBER (rank, CAPTURE_NO_RANK, CAPTURE_WORLD_LIMIT - 1),
     NUMBER (device_id, CAPTURE_NO_DEVICE, INT32_MAX),
-    NUMBER (world_size, 0, CAPTURE_WORLD_MAX),
+    NUMBER (world_size, 0, CAPTURE_WORLD_LIMIT),
     TEXT (name),
     TEXT (host),
     TEXT (host_uid),
@@ -113,7 +113,9 @@ static int scalar_from_json (struct capture *c, const char *key,
             memcpy (at, text, n + 1);
             return 0;
         }
-        if (units_int (text, members[i].min, members[i].max, &v) < 0)
+        if (units_int (text, members[i].min, members[i].max, &v) < 0 ||
+            (at == (char *)&c->rank && v >= capture_world_max) ||
+            (at == (char *)&c->world_size && v > capture_world_max))
             return -EBADMSG;
         memcpy (at, &v, sizeof (v));
         return 0;

@@ -83,7 +83,7 @@ bool rank_list_rank (struct scan *s, bool texts, int64_t *ret)
         if (n < sizeof (digits)) {
             memcpy (digits, text, n);
             digits[n] = '\0';
-            if (units_int (digits, 0, CAPTURE_WORLD_MAX - 1, ret) < 0)
+            if (units_int (digits, 0, capture_world_max - 1, ret) < 0)
                 *ret = -1;
         }
         return true;
@@ -92,7 +92,7 @@ bool rank_list_rank (struct scan *s, bool texts, int64_t *ret)
         return scan_skip (s);
     if (!scan_real (s, &v))
         return false;
-    if (v >= 0 && v < CAPTURE_WORLD_MAX && v == (double)(int64_t)v)
+    if (v >= 0 && v < (double)capture_world_max && v == (double)(int64_t)v)
         *ret = (int64_t)v;
     return true;
 }
@@ -113,7 +113,7 @@ static int add (struct reader *r, int64_t rank)
 
     if (rank < 0)
         r->bad = "has something else than ranks in its list";
-    else if (l->n == CAPTURE_WORLD_MAX)
+    else if (l->n == (uint64_t)capture_world_max)
         r->bad = "lists too many ranks";
     if (r->bad)
         return 0;
@@ -221,7 +221,7 @@ int rank_list_read (struct scan *s, const char *group, bool texts,
         *ret = known;
         return 0;
     }
-    buf_init (&r.text, TEXT_OF_RANK * (size_t)CAPTURE_WORLD_MAX);
+    buf_init (&r.text, TEXT_OF_RANK * (size_t)capture_world_max);
     if (!(r.l = calloc (1, sizeof (*r.l)))) {
         rc = -ENOMEM;
     } else {

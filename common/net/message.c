@@ -322,7 +322,7 @@ bool message_valid_item (enum item_kind kind, int64_t rank,
                          const char *capture, const char *path)
 {
     return (kind == ITEM_ROWS || kind == ITEM_RAW) && rank >= -1 &&
-           rank < CAPTURE_WORLD_MAX && message_valid_name (capture) &&
+           rank < capture_world_max && message_valid_name (capture) &&
            (kind == ITEM_ROWS ? !*path : *path && valid_path (path));
 }
 
@@ -344,7 +344,7 @@ static bool plausible_mpi (const struct message *m)
 {
     return m->mpi_size == 0
                ? m->mpi_rank == 0
-               : m->mpi_size > 0 && m->mpi_size <= CAPTURE_WORLD_MAX &&
+               : m->mpi_size > 0 && m->mpi_size <= capture_world_max &&
                      m->mpi_rank >= 0 && m->mpi_rank < m->mpi_size;
 }
 
@@ -361,9 +361,9 @@ static bool plausible (const struct message *m)
     case MESSAGE_HELLO:
         return (!*m->job || message_valid_name (m->job)) &&
                plausible_clock (m) && m->world_size >= 0 &&
-               m->world_size <= CAPTURE_WORLD_MAX;
+               m->world_size <= capture_world_max;
     case MESSAGE_RANK:
-        return m->rank >= 0 && m->rank < CAPTURE_WORLD_MAX &&
+        return m->rank >= 0 && m->rank < capture_world_max &&
                (m->phase == RANK_RUNNING || m->phase == RANK_ENDED) &&
                plausible_mpi (m) && plausible_command (&m->command);
     case MESSAGE_OFFER:

@@ -24,7 +24,11 @@ struct page_source {
     const atomic_bool *cancel;  // or NULL
     uint32_t page_size, usable, pages;
     const struct page_sums *sums;       // or NULL
+    struct page_join *join;             // or NULL
 };
+
+#define ROOT_JOINED 0x80000000u // and the number of a table of the join; no
+                                // file has so many pages
 
 /* An interior page, and which of its children is being read. */
 struct page_level {
@@ -127,9 +131,16 @@ int page_source_of (sqlite3 *db, const atomic_bool *cancel,
 
 void page_source_close (struct page_source *s)
 {
+    if (s && s->join)
+        s->join->close (s->join);
     if (s && s->fd >= 0)
         (void)close (s->fd);
     free (s);
+}
+
+void page_source_join (struct page_source *s, struct page_join *join)
+{
+    s->join = join;
 }
 
 void page_source_expect (struct page_source *s, const struct page_sums *sums)
@@ -329,7 +340,7 @@ static int descend (struct page_scan *p, uint32_t page, int64_t rowid,
 /* Go to the next leaf: 1, or 0 after the last one. */
 static int next_leaf (struct page_scan *p, struct err *err)
 {
-    const atomic_bool *cancel = p->source->cancel;
+    const atomic_bool *cancel = p->whole->cancel;
 
     if (cancel && atomic_load (cancel))
         return err_set (err, EINTR, "interrupted");
@@ -480,37 +491,64 @@ static int take_cell (struct page_scan *p, struct err *err)
     return rc < 0 ? rc : 1;
 }
 
+/* A damaged file may name any page as a root. */
+static bool is_joined (const struct page_source *s, uint32_t root)
+{
+    return s->join && root >= ROOT_JOINED &&
+           root - ROOT_JOINED < s->join->ntables;
+}
+
+static int next_stretch (struct page_scan *p, struct err *err);
+
 int page_scan_next (struct page_scan *p, struct err *err)
 {
-    int rc = 1;
+    int rc;
 
-    while (p->cell == p->ncells && (rc = next_leaf (p, err)) == 1)
-        ;
-    return rc == 1 ? take_cell (p, err) : rc;
+    do {
+        rc = 1;
+        while (p->cell == p->ncells && (rc = next_leaf (p, err)) == 1)
+            ;
+        if (rc == 1)
+            rc = take_cell (p, err);
+    } while (rc == 0 && is_joined (p->whole, p->root) &&
+             (rc = next_stretch (p, err)) == 1);
+    return rc;
+}
+
+const uint8_t *page_scan_whole_leaf (struct page_scan *p, int64_t last,
+                                     int64_t *end)
+{
+    const struct page_source *s = p->source;
+    const uint8_t *record;
+    int64_t rowid, highest = 0;
+    uint64_t size;
+    bool whole = p->cell == 1 && p->leaf_page != 1 &&
+                 !get2 (p->leaf + AT_FREEBLOCK) && !p->leaf[AT_FRAGMENTS];
+
+    if (!whole)
+        return NULL;
+    for (p->cell = p->ncells; p->cell-- > 0 && whole;) {
+        whole = read_cell (p, &size, &rowid, &record, NULL) == 0 &&
+                rowid <= last && payload_local (s->usable, 1, size) >= size;
+        if (p->cell + 1 == p->ncells)
+            highest = rowid;
+    }
+    p->cell = 1;
+    if (!whole)
+        return NULL;
+    *end = highest;
+    return p->leaf;
 }
 
 const uint8_t *page_scan_leaf (struct page_scan *p, int64_t last, int64_t *end)
 {
-    const struct page_source *s = p->source;
-    const uint8_t *record;
-    int64_t rowid;
-    uint64_t size;
+    const uint8_t *leaf = page_scan_whole_leaf (p, last, end);
 
-    if (p->cell != 1 || p->leaf_page == 1 || get2 (p->leaf + AT_FREEBLOCK) ||
-        p->leaf[AT_FRAGMENTS])
-        return NULL;
-    for (p->cell = p->ncells; p->cell-- > 0;) {
-        if (read_cell (p, &size, &rowid, &record, NULL) < 0 || rowid > last ||
-            payload_local (s->usable, 1, size) < size) {
-            p->cell = 1;
-            return NULL;
-        }
-        if (p->cell + 1 == p->ncells)
-            *end = rowid;
+    if (leaf) {
+        p->cell = p->ncells;
+        p->rowid = *end;
     }
-    p->cell = p->ncells;
-    p->rowid = *end;
-    return p->leaf;
+    return leaf;
 }
 
 /* Find the first wanted cell of the leaf. */
@@ -529,22 +567,75 @@ static int find_cell (struct page_scan *p, int64_t first, struct err *err)
     return 0;
 }
 
+/* Go to the first wanted cell of a table of a file. */
+static int begin_table (struct page_scan *p, const struct page_source *source,
+                        uint32_t root, int64_t first, struct err *err)
+{
+    int rc;
+
+    p->source = source;
+    p->rowid = first - (first > INT64_MIN);
+    p->depth = 0;
+    p->visited = p->window_pages = 0;
+    if (!is_a_page (source, root))
+        return damaged (err, root, "there is none");
+    rc = descend (p, root, first, err);
+    return rc < 0 ? rc : find_cell (p, first, err);
+}
+
+/* Go to the next file of a join that has wanted rowids: 1; 0: there is none. */
+static int next_stretch (struct page_scan *p, struct err *err)
+{
+    const struct page_join *j = p->whole->join;
+    const struct page_stretch *x = &j->stretches[p->stretch];
+    const struct page_source *source;
+    const uint32_t *roots;
+    int rc;
+
+    if (p->stretch == j->n || x->first > p->end)
+        return 0;
+    p->stretch++;
+    p->last = x->last < p->end ? x->last : p->end;
+    if ((rc = j->open (j, x->file, &source, &roots, err)) < 0)
+        return rc;
+    if (source->page_size != p->whole->page_size)
+        return err_set (err, EBADMSG, "files of a database have pages of "
+                        "different sizes");
+    rc = begin_table (p, source, roots[p->root - ROOT_JOINED],
+                      p->first > x->first ? p->first : x->first, err);
+    return rc < 0 ? rc : 1;
+}
+
+static size_t first_stretch (const struct page_join *j, int64_t rowid)
+{
+    size_t low = 0, high = j->n;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if (j->stretches[mid].last < rowid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
 int page_scan_begin (struct page_scan *p, const struct page_source *source,
                      uint32_t root, int64_t first, int64_t last,
                      struct err *err)
 {
-    int rc;
-
-    *p = (struct page_scan){ .source = source, .last = last,
+    *p = (struct page_scan){ .source = source, .last = last, .whole = source,
+                             .root = root, .first = first, .end = last,
                              .rowid = first - (first > INT64_MIN) };
     p->levels = calloc (PAGE_SCAN_DEPTH, sizeof (*p->levels));
     p->window = malloc (WINDOW);
     if (!p->levels || !p->window)
         return err_set (err, ENOMEM, "no memory to read a table");
-    if (!is_a_page (source, root))
-        return damaged (err, root, "there is none");
-    rc = descend (p, root, first, err);
-    return rc < 0 ? rc : find_cell (p, first, err);
+    if (!is_joined (source, root))
+        return begin_table (p, source, root, first, err);
+    p->stretch = first_stretch (source->join, first);
+    return 0;                   // page_scan_next opens the file
 }
 
 void page_scan_end (struct page_scan *p)
@@ -629,6 +720,10 @@ int page_source_root (const struct page_source *s, const char *table,
     int rc = page_scan_begin (&p, s, 1, INT64_MIN, INT64_MAX, err);
 
     *ret = 0;
+    for (unsigned i = 0; s->join && i < s->join->ntables; i++) {
+        if (strcmp (s->join->tables[i], table) == 0)
+            *ret = ROOT_JOINED + i;
+    }
     while (rc == 0 && *ret == 0 && (rc = page_scan_next (&p, err)) == 1) {
         if (is_text (&p, SCHEMA_TYPE, "table") &&
             is_text (&p, SCHEMA_NAME, table))

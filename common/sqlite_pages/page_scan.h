@@ -56,6 +56,31 @@ void page_source_expect (struct page_source *s, const struct page_sums *sums);
 int page_source_root (const struct page_source *s, const char *table,
                       uint32_t *ret, struct err *err);
 
+/* Tables whose rows lie in other files, those of a range of rowids in one. */
+struct page_stretch {
+    int64_t first, last;        // rowids
+    unsigned file;
+};
+
+struct page_join {
+    const char *const *tables;  // their names, none of which the source has
+    unsigned ntables;
+    const struct page_stretch *stretches;       // ascending
+    size_t n;
+    // a file's source, and the root of each table in it: of the join, called by
+    // any thread when the first row of it is wanted
+    int (*open) (const struct page_join *j, unsigned file,
+                 const struct page_source **ret, const uint32_t **roots,
+                 struct err *err);
+    void (*close) (struct page_join *j);
+};
+
+/* Let the source have these tables, too: page_source_root finds them, and scans
+ * go from file to file, in the order of rowids.  The files have pages of one
+ * size.  The source takes 'join' over, and closes it.
+ */
+void page_source_join (struct page_source *s, struct page_join *join);
+
 struct page_level;
 
 /* A scan and its current row. */
@@ -69,6 +94,10 @@ struct page_scan {
     // the rest is the scan's own
     const struct page_source *source;
     int64_t last;
+    const struct page_source *whole;    // the source that was asked for
+    uint32_t root;                      // in it
+    int64_t first, end;                 // the rowids that are wanted
+    size_t stretch;                     // of a join: the next one
     struct page_level *levels;          // interior pages, from the root down
     unsigned depth;
     const uint8_t *leaf;
@@ -98,7 +127,12 @@ int page_scan_next (struct page_scan *p, struct err *err);
  * overflows, the bytes of that page, and in *end its last rowid, which is then
  * the current one.  Else NULL.  They are valid until the next call.
  */
-const uint8_t *page_scan_leaf (struct page_scan *p, int64_t last, int64_t *end);
+const uint8_t *page_scan_leaf (struct page_scan *p, int64_t last,
+                               int64_t *end);
+
+/* The same, but the current row stays: page_scan_next goes on in the leaf. */
+const uint8_t *page_scan_whole_leaf (struct page_scan *p, int64_t last,
+                                     int64_t *end);
 
 /* Any value, as it is stored. */
 struct page_value page_scan_value (const struct page_scan *p, unsigned column);

@@ -41,7 +41,7 @@ struct agent_options {
     struct analyser_settings analyse;   // of captures that were never analysed
     // of one run (rollcall run)
     const char *run_dir;        // control socket and spool are here
-    int64_t world_size;
+    int64_t world_size, max_ranks;
     int64_t deadline_ns;        // after the last COMMAND has ended
     bool no_roll;               // the aggregator is a service: sends no ROLL
     int64_t local_size;         // ranks on this host; 0: unknown

@@ -120,13 +120,14 @@ static const struct option_spec options[] = {
       NULL,
       "Be part of a run: serve the wrappers that connect to DIR/agent.sock, "
       "and end with the run."),
+    MAX_RANKS_OPTION (struct agent_options, max_ranks),
     OPTION_NUMBER ("world-size", 'n', struct agent_options, world_size, "N",
-      "0", NULL, 0, CAPTURE_WORLD_MAX,
+      "0", NULL, 0, CAPTURE_WORLD_LIMIT,
       "How many ranks the run has; 0: unknown."),
     OPTION (DURATION, "deadline", 0, struct agent_options, deadline_ns, "TIME",
       "120s", NULL, "How long a run waits after the last COMMAND has ended."),
     OPTION_NUMBER ("local-size", 0, struct agent_options, local_size, "N", "0",
-      NULL, 0, CAPTURE_WORLD_MAX,
+      NULL, 0, CAPTURE_WORLD_LIMIT,
       "How many ranks of the run are on this host; 0: unknown."),
     OPTION_SWITCH ("no-roll", 0, struct agent_options, no_roll,
       "The run's aggregator is a service, which does not say when the run is "
@@ -168,6 +169,9 @@ int main (int argc, char **argv)
     case OPTIONS_OK:
         break;
     }
+    capture_world_max = opt.max_ranks;
+    if (opt.world_size > opt.max_ranks)
+        return usage ("--world-size is more than --max-ranks");
     for (; rest < argc; rest++) {
         if (opt.watch.n == OPTION_LIST_MAX)
             return usage ("too many directories");

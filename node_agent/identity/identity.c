@@ -44,7 +44,7 @@ static int64_t numbered_name (const char *name, const char *start,
         return NAME_OTHER;
     memcpy (digits, name + s + 1, n - s - e - 1);
     digits[n - s - e - 1] = '\0';
-    rc = units_int (digits, 0, CAPTURE_WORLD_MAX - 1, &v);
+    rc = units_int (digits, 0, capture_world_max - 1, &v);
     return rc == 0 ? v : rc == -ERANGE ? NAME_NO_RANK : NAME_OTHER;
 }
 
@@ -233,7 +233,7 @@ static void use_rank_map (struct profiler_db *db, struct capture *c)
 
     if (db_one (db_rows (db->sql, NULL, sql), rank, device) <= 0)
         return;
-    if (rank >= 0 && rank < CAPTURE_WORLD_MAX)
+    if (rank >= 0 && rank < capture_world_max)
         c->rank = rank;
     if (device >= 0)
         c->device_id = device;

@@ -132,7 +132,7 @@ void identity_note_db (struct profiler_db *db, struct capture *c)
                                      "WHERE typeof(rankId)='integer' ORDER "
                                      "BY rowid LIMIT 1");
 
-    if (rank >= 0 && rank < CAPTURE_WORLD_MAX)
+    if (rank >= 0 && rank < capture_world_max)
         c->evidence.ranks.db_map = rank;
     note_host (db, c);
     note_process (db, &c->evidence);

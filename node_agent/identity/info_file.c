@@ -84,8 +84,8 @@ bool info_rank (const struct json *j, int64_t *ret)
     const char *text = json_text (j, NULL);
 
     if (text)
-        return units_int (text, 0, CAPTURE_WORLD_MAX - 1, ret) == 0;
-    return json_int (j, ret) && *ret >= 0 && *ret < CAPTURE_WORLD_MAX;
+        return units_int (text, 0, capture_world_max - 1, ret) == 0;
+    return json_int (j, ret) && *ret >= 0 && *ret < capture_world_max;
 }
 
 bool info_ns (const struct json *j, int64_t *ret)

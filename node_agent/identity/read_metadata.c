@@ -211,7 +211,7 @@ static bool read_args (struct metadata *m)
                                           : !metadata_sub (m->src, s, ARGS))
             return false;
     }
-    if (v >= 1 && v <= CAPTURE_WORLD_MAX && v == (double)(int64_t)v)
+    if (v >= 1 && v <= (double)capture_world_max && v == (double)(int64_t)v)
         m->src->capture->world_size = (int64_t)v;
     return !s->failed;
 }

@@ -41,10 +41,10 @@ static void take (struct recalled *ret, const struct job_mark *mark)
         PRINT (ret->job, "%s", mark->job);
     if (*mark->host)
         PRINT (ret->host, "%s", mark->host);
-    if (mark->rank >= 0 && mark->rank < CAPTURE_WORLD_MAX)
+    if (mark->rank >= 0 && mark->rank < capture_world_max)
         ret->rank = mark->rank;
     // a world of one is that of any program without a launcher
-    if (mark->world_size > 1 && mark->world_size <= CAPTURE_WORLD_MAX)
+    if (mark->world_size > 1 && mark->world_size <= capture_world_max)
         ret->world_size = mark->world_size;
 }
 

@@ -94,7 +94,7 @@ static int from_launcher (struct world *w, const struct launcher *l,
     // srun sets the variables of PMI, too, but its own are more reliable
     if (l == &launchers[MPICH] && !getenv (l->local_rank))
         return -ENOENT;
-    rc = get_int (l->size, 1, CAPTURE_WORLD_MAX, &w->size, err);
+    rc = get_int (l->size, 1, capture_world_max, &w->size, err);
     if (rc == 0)
         rc = get_int (l->rank, 0, w->size - 1, &w->rank, err);
     if (rc < 0)

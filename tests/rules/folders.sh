@@ -54,9 +54,9 @@ aggregator/waits                all sqlite_pages select row_sums
 aggregator/cluster_db           all sqlite_pages row_sums publish
 aggregator/query                all row_sums publish
 aggregator/html_page            all publish query
-aggregator/findings             all sqlite_pages row_sums query
+aggregator/findings             all sqlite_pages row_sums publish query
 aggregator/compare              all row_sums query
-aggregator/export               all query
+aggregator/export               all publish query
 aggregator/builder              all sqlite_pages select publish row_sums waits cluster_db
     html_page findings
 aggregator/summary              all jobs select query findings builder

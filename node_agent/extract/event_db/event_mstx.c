@@ -97,7 +97,7 @@ static bool understand (struct event_db *e, struct call *call,
         strcasecmp (name, "HcclBatchSendRecv") != 0 &&
         units_int (count, 1, INT64_C (1) << 52, &n) == 0)
         call->payload = (double)n * (double)bytes;
-    if (units_int (peer, 0, CAPTURE_WORLD_MAX - 1, &rank) == 0)
+    if (units_int (peer, 0, capture_world_max - 1, &rank) == 0)
         call->peer = (int32_t)rank;
     return intern (e, name, &call->name) && intern (e, group, &call->group);
 }

@@ -55,17 +55,17 @@ int32_t *kineto_ranks (struct span text, uint32_t *n)
 
     for (size_t i = 0; i < text.n; i++)
         max += text.s[i] == ',';
-    if (p >= end || *p++ != '[' || max > CAPTURE_WORLD_MAX ||
+    if (p >= end || *p++ != '[' || max > (size_t)capture_world_max ||
         !(ranks = malloc (max * sizeof (*ranks))))
         return NULL;
     while (p < end && *p != ']') {
         int64_t v = 0;
         const char *digits = p = trace_space (p);
 
-        for (; p < end && (unsigned)(*p - '0') <= 9 && v < CAPTURE_WORLD_MAX;
+        for (; p < end && (unsigned)(*p - '0') <= 9 && v < capture_world_max;
              p++)
             v = 10 * v + (*p - '0');
-        if (p == digits || v >= CAPTURE_WORLD_MAX || used == max)
+        if (p == digits || v >= capture_world_max || used == max)
             break;
         ranks[used++] = (int32_t)v;
         p = trace_space (p);
@@ -90,11 +90,11 @@ static int32_t *members_of (const struct json *list, uint32_t *n)
 
     if (text)
         return kineto_ranks ((struct span){ text, strlen (text) }, n);
-    if (!json_is_array (list) || count == 0 || count > CAPTURE_WORLD_MAX ||
+    if (!json_is_array (list) || count == 0 || count > (size_t)capture_world_max ||
         !(ranks = malloc (count * sizeof (*ranks))))
         return NULL;
     for (const struct json *j = json_first (list); j; j = json_next (j)) {
-        int64_t v = whole (j, CAPTURE_WORLD_MAX - 1);
+        int64_t v = whole (j, capture_world_max - 1);
 
         if (v < 0) {            // "...": the list is truncated
             free (ranks);
@@ -128,7 +128,7 @@ static void take_groups (struct kineto_header *h, const struct json *config)
 
         copy_text (g->name, sizeof (g->name), json_get (j, "pg_name"));
         copy_text (g->desc, sizeof (g->desc), json_get (j, "pg_desc"));
-        g->size = whole (json_get (j, "pg_size"), CAPTURE_WORLD_MAX);
+        g->size = whole (json_get (j, "pg_size"), capture_world_max);
         g->first = g->stride = -1;
         g->members = members_of (json_get (j, "ranks"), &g->nmembers);
         if (g->size < 0 && g->members)
@@ -154,8 +154,8 @@ static void take_distributed (struct kineto_header *h, struct span value)
     }
     copy_text (h->backend, sizeof (h->backend), json_get (j, "backend"));
     copy_text (h->nccl, sizeof (h->nccl), json_get (j, "nccl_version"));
-    h->rank = whole (json_get (j, "rank"), CAPTURE_WORLD_MAX - 1);
-    h->world_size = whole (json_get (j, "world_size"), CAPTURE_WORLD_MAX);
+    h->rank = whole (json_get (j, "rank"), capture_world_max - 1);
+    h->world_size = whole (json_get (j, "world_size"), capture_world_max);
     h->pg_count = whole (json_get (j, "pg_count"), INT32_MAX);
     take_groups (h, json_get (j, "pg_config"));
     json_free (j);

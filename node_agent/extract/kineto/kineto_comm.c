@@ -208,7 +208,7 @@ static void take_peer (struct comm_record *r, struct span v)
 {
     int64_t rank;
 
-    if (trace_int (v, &rank) && rank >= 0 && rank < CAPTURE_WORLD_MAX)
+    if (trace_int (v, &rank) && rank >= 0 && rank < capture_world_max)
         r->peer = (int32_t)rank;
 }
 
@@ -290,7 +290,7 @@ bool kineto_comm_args (struct kineto *k, const char *args, const char *end,
 static uint32_t shares (int64_t whole, int64_t share)
 {
     return share > 0 && whole % share == 0 &&
-                   whole / share <= CAPTURE_WORLD_MAX
+                   whole / share <= capture_world_max
                ? (uint32_t)(whole / share) : 0;
 }
 

@@ -58,9 +58,9 @@ bool kineto_group_of_args (struct kineto *k, struct span name,
 /* Whether start and stride seem to give the group. */
 static bool take_stride (struct kineto_group *g)
 {
-    if (g->members || g->size < 1 || g->size > CAPTURE_WORLD_MAX ||
+    if (g->members || g->size < 1 || g->size > capture_world_max ||
         g->first < 0 || g->stride < 1 ||
-        g->first + (g->size - 1) * g->stride >= CAPTURE_WORLD_MAX ||
+        g->first + (g->size - 1) * g->stride >= capture_world_max ||
         !(g->members = malloc ((size_t)g->size * sizeof (*g->members))))
         return false;
     g->nmembers = (uint32_t)g->size;

@@ -123,7 +123,7 @@ static int32_t position (const struct batch *b, int column, uint32_t row,
     if (p->ref == ref)
         return p->at;
     p->ref = ref;
-    p->at = units_int (text_at (b, column, row).s, 0, CAPTURE_WORLD_MAX - 1,
+    p->at = units_int (text_at (b, column, row).s, 0, capture_world_max - 1,
                        &v) == 0
                 ? (int32_t)v : -1;
     return p->at;

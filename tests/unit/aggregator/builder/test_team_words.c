@@ -25,7 +25,8 @@ static struct wire written (void)
 static void test_pass (void **state)
 {
     struct team_pass p = { .rows = true, .page_size = 16384, .probe = 7,
-                           .nonce = { 1, 2, 255 }, .threads = 3 }, got;
+                           .nonce = { 1, 2, 255 }, .threads = 3,
+                           .world_max = 7000 }, got;
     uint8_t answer[TEAM_PROBE];
     struct buf settings;
     struct wire w;
@@ -43,6 +44,7 @@ static void test_pass (void **state)
     assert_int_equal (got.page_size, 16384);
     assert_int_equal (got.probe, 7);
     assert_int_equal (got.threads, 3);
+    assert_int_equal (got.world_max, 7000);
     assert_memory_equal (got.nonce, p.nonce, sizeof (p.nonce));
     assert_int_equal (wire_u32 (&got.settings), 42);
     assert_true (wire_ended (&got.settings));

@@ -36,7 +36,7 @@ static void test_ids (void **state)
     } want[] = {
         { 2, 3, 3LL << 32, 1ULL << 31 },
         { 2, 1000003, 7LL << 31, 1ULL << 31 },
-        { CAPTURE_WORLD_MAX - 1, CAPTURE_WORLD_MAX, 1LL << 49, 1ULL << 32 },
+        { CAPTURE_WORLD_DEFAULT - 1, CAPTURE_WORLD_DEFAULT, 1LL << 49, 1ULL << 32 },
         { CAPTURE_NO_RANK, 1000000, ((1LL << 17) + 1) << 32, 1ULL << 32 },
         { CAPTURE_NO_RANK, 2000000, ((1LL << 17) + 2) << 32, 1ULL << 32 },
     };

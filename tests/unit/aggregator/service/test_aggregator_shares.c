@@ -85,7 +85,7 @@ static void test_share_of_texts (void **state)
     hello_by (s, "k2", 3, "other");
     many = &aggregator_find_job (&s->a, "many")->job;
     other = &aggregator_find_job (&s->a, "other")->job;
-    for (int64_t i = 0; i < JOB_RANKS_MAX; i++)
+    for (int64_t i = 0; i < capture_world_max; i++)
         say_rank (s, "k1", 1, i);
     assert_int_equal (many->nranks, JOB_RANKS_MAX);
     assert_true (many->texts < AGGREGATOR_TEXTS_MAX * 3 / 4);

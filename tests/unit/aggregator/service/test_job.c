@@ -221,9 +221,9 @@ static void test_caps (void **state)
         assert_non_null ((a = hello (i, i, 0, 0, &old)));
     assert_null (hello (JOB_AGENTS_MAX, JOB_AGENTS_MAX, 0, 0, &old));
     assert_non_null (hello (7, 7, 0, 0, &old));
-    for (int64_t i = 0; i < JOB_RANKS_MAX; i++)
+    for (int64_t i = 0; i < capture_world_max; i++)
         assert_int_equal (report (a, i, RANK_RUNNING, 0, ""), 0);
-    assert_int_equal (report (a, JOB_RANKS_MAX, RANK_RUNNING, 0, ""), -E2BIG);
+    assert_int_equal (report (a, capture_world_max, RANK_RUNNING, 0, ""), -E2BIG);
     assert_int_equal (report (a, 5, RANK_ENDED, 0, "again"), 0);
     for (unsigned i = 0; i < JOB_NOTES_MAX; i++) {
         (void)snprintf (text, sizeof (text), "note %u", i);

@@ -365,6 +365,39 @@ static void test_refused (void **state)
         check_refused (bad[i]);
 }
 
+/* With --max-ranks 8. */
+static void test_max_ranks (void **state)
+{
+    static const struct {
+        const char *text;
+        bool good;
+    } cases[] = {
+        { "{\"rank\":\"7\"}", true }, { "{\"rank\":\"8\"}", false },
+        { "{\"world_size\":\"8\"}", true },
+        { "{\"world_size\":\"9\"}", false },
+        { "{\"groups\":[{\"id\":\"a\",\"pg_name\":\"\",\"members\":[7]}]}",
+          true },
+        { "{\"groups\":[{\"id\":\"a\",\"pg_name\":\"\",\"members\":[8]}]}",
+          false },
+    };
+
+    struct capture c;
+    struct err err = { "" };
+
+    (void)state;
+    capture_world_max = 8;
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        assert_int_equal (from_text (&c, cases[i].text, &err) == 0,
+                          cases[i].good);
+        capture_fini (&c);
+    }
+    capture_world_max = CAPTURE_WORLD_LIMIT;
+    assert_int_equal (from_text (&c, "{\"rank\":\"999998\",\"world_size\":"
+                                     "\"999999\"}", &err), 0);
+    capture_fini (&c);
+    capture_world_max = CAPTURE_WORLD_DEFAULT;
+}
+
 static void check_group (const char *group, bool good)
 {
     char text[512];
@@ -465,6 +498,7 @@ int main (void)
         cmocka_unit_test (test_round_trip),
         cmocka_unit_test (test_round_trip_empty),
         cmocka_unit_test (test_refused),
+        cmocka_unit_test (test_max_ranks),
         cmocka_unit_test (test_groups_refused),
         cmocka_unit_test (test_lengths),
         cmocka_unit_test (test_too_many_groups),

@@ -1,0 +1,441 @@
+/* aggregator/publish/result_parts.c - a result whose rows of ops lie in several
+ * files */
+#include "publish/result_parts.h"
+
+#include "base/vec.h"
+#include "model/schema.h"
+#include "sqlite_pages/page_check.h"
+#include "store/db_rows.h"
+#include "store/fileio.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME_BEGIN "analysis."
+#define NAME_MIDDLE ".part-"
+#define NAME_END ".db"
+#define WHAT_TO_DO "put it back beside analysis.db, or build or analyze the " \
+                   "job again"
+
+const char *const parts_tables[PARTS_TABLES] = {
+    "CommAnalyzerTime", "CommAnalyzerBandwidth", "CommAnalyzerMatrix",
+    "LinkRow",
+};
+
+void parts_columns (unsigned table, char *out, size_t max)
+{
+    const struct table *t = table < PARTS_TABLES - 1 ? schema_table (table)
+                                                     : NULL;
+    size_t used = 0;
+
+    if (!t) {
+        (void)snprintf (out, max, "packets NUMERIC");
+        return;
+    }
+    for (unsigned c = 0; c < t->ncolumns; c++)
+        used += (size_t)snprintf (out + used, max - used, "%s %s, ",
+                                  t->columns[c].name,
+                                  schema_affinity (&t->columns[c]));
+    (void)snprintf (out + used, max - used, "rank INTEGER, capture INTEGER");
+}
+
+void parts_name (char name[NAME_MAX + 1], const char *id, unsigned part)
+{
+    (void)snprintf (name, NAME_MAX + 1, NAME_BEGIN "%s" NAME_MIDDLE "%04u"
+                    NAME_END, id, part);
+}
+
+/* Whether it is a name of a part, and so no path. */
+static bool is_name (const char *name)
+{
+    size_t id = strlen (NAME_BEGIN), n = PARTS_ID_SIZE - 1;
+    const char *end;
+
+    if (strncmp (name, NAME_BEGIN, id) != 0 ||
+        strspn (name + id, "0123456789abcdef") != n ||
+        strncmp (name + id + n, NAME_MIDDLE, strlen (NAME_MIDDLE)) != 0)
+        return false;
+    end = name + id + n + strlen (NAME_MIDDLE);
+    n = strspn (end, "0123456789");
+    return n > 0 && n < 10 && strcmp (end + n, NAME_END) == 0;
+}
+
+int parts_sum (const struct page_sums *sums, char hex[DIGEST_HEX_SIZE])
+{
+    struct digester *d = digester_create ();
+    struct digest digest = { { 0 } };
+    int rc = d ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; i < sums->n && rc == 0; i++) {
+        uint64_t sum = htole64 (sums->sums[i]);
+
+        rc = digest_add (d, &sum, sizeof (sum));
+    }
+    if (rc == 0)
+        rc = digest_end (d, &digest);
+    digester_destroy (d);
+    digest_hex (&digest, hex);
+    return rc;
+}
+
+/* ---- the index ---- */
+
+static int damaged_list (struct err *err)
+{
+    return err_set (err, EBADMSG, "the list of parts in analysis.db is "
+                    "damaged: build or analyze the job again");
+}
+
+static bool has_table (sqlite3 *db, const char *name)
+{
+    return db_number (db_rows (db, NULL, "SELECT count(*) FROM sqlite_schema "
+                               "WHERE type='table' AND name=?1", name), 0) > 0;
+}
+
+bool parts_are_beside (sqlite3 *db)
+{
+    return has_table (db, "PartRange") && !has_table (db, parts_tables[0]);
+}
+
+bool parts_is_one (sqlite3 *db)
+{
+    return has_table (db, "PartRange") && has_table (db, parts_tables[0]);
+}
+
+/* ---- a source ---- */
+
+struct part {
+    char file[NAME_MAX + 1], id[PARTS_ID_SIZE], ranks[128];
+    int64_t number, bytes;
+    struct page_source *source; // NULL: 'rc' and 'why' tell
+    struct err why;
+    int rc;
+    bool checked;
+    uint32_t roots[PARTS_TABLES];
+};
+
+struct parts {
+    struct page_join join;
+    struct part *list;
+    size_t n;
+    struct page_stretch *stretches;
+    pthread_mutex_t lock;       // over what is checked late
+};
+
+static int not_ours (const struct part *p, struct err *err)
+{
+    return err_set (err, EBADMSG, "%s is not the part with ranks %s that "
+                    "belongs to analysis.db, but of another build or another "
+                    "part: " WHAT_TO_DO, p->file, p->ranks);
+}
+
+/* Whether a part says that it is the one of the index. */
+static int check_id (const struct part *p, struct err *err)
+{
+    struct page_scan row;
+    uint32_t root = 0;
+    size_t n = 0;
+    const char *id = NULL;
+    int rc = page_source_root (p->source, "Part", &root, err);
+
+    if (rc < 0 || root == 0)
+        return rc < 0 ? rc : not_ours (p, err);
+    rc = page_scan_begin (&row, p->source, root, INT64_MIN, INT64_MAX, err);
+    if (rc == 0 && (rc = page_scan_next (&row, err)) == 1)
+        id = page_scan_text (&row, 2, &n);
+    if (rc >= 0)
+        rc = id && n == strlen (p->id) && memcmp (id, p->id, n) == 0 &&
+                     row.rowid == p->number ? 0 : not_ours (p, err);
+    page_scan_end (&row);
+    return rc;
+}
+
+static int check_part (struct part *p, struct err *err)
+{
+    int rc = check_id (p, err);
+
+    for (unsigned i = 0; i < PARTS_TABLES && rc == 0; i++) {
+        rc = page_source_root (p->source, parts_tables[i], &p->roots[i], err);
+        if (rc == 0 && p->roots[i] == 0)
+            rc = err_set (err, EBADMSG, "%s lacks %s: " WHAT_TO_DO, p->file,
+                          parts_tables[i]);
+    }
+    p->checked = rc == 0;
+    return rc;
+}
+
+static int open_part (const struct page_join *j, unsigned file,
+                      const struct page_source **ret, const uint32_t **roots,
+                      struct err *err)
+{
+    struct parts *parts = (struct parts *)j;
+    struct part *p = &parts->list[file];
+    int rc = p->rc;
+
+    (void)pthread_mutex_lock (&parts->lock);
+    if (rc == 0 && !p->checked)
+        rc = check_part (p, err);
+    else if (rc < 0 && err)
+        *err = p->why;
+    (void)pthread_mutex_unlock (&parts->lock);
+    *ret = p->source;
+    *roots = p->roots;
+    return rc;
+}
+
+static void close_parts (struct page_join *j)
+{
+    struct parts *parts = (struct parts *)j;
+
+    for (size_t i = 0; i < parts->n; i++)
+        page_source_close (parts->list[i].source);
+    (void)pthread_mutex_destroy (&parts->lock);
+    free (parts->list);
+    free (parts->stretches);
+    free (parts);
+}
+
+/* A build that replaces the result removes the file: it is open from now on.  A
+ * failure is told to who needs it.
+ */
+static void open_file (struct part *p, const char *dir)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (!fileio_join (path, sizeof (path), dir, p->file))
+        p->rc = err_set (&p->why, ENAMETOOLONG, "path is too long: %s", dir);
+    else if (stat (path, &st) < 0 && errno == ENOENT)
+        p->rc = err_set (&p->why, ENOENT, "%s, the part of this result with "
+                         "ranks %s, is missing: " WHAT_TO_DO, p->file,
+                         p->ranks);
+    else if (stat (path, &st) == 0 && st.st_size != p->bytes)
+        p->rc = err_set (&p->why, EBADMSG, "%s, the part of this result with "
+                         "ranks %s, has %lld bytes instead of %lld: "
+                         WHAT_TO_DO, p->file, p->ranks, (long long)st.st_size,
+                         (long long)p->bytes);
+    else
+        p->rc = page_source_open (path, &p->source, &p->why);
+}
+
+static int read_list (struct parts *parts, sqlite3 *db, struct err *err)
+{
+    struct db_rows r = db_rows (db, err, "SELECT part, bytes, file, id,"
+                                " ifnull(ranks, '') FROM Part ORDER BY part");
+    const char *path = sqlite3_db_filename (db, "main");
+    const char *slash = path ? strrchr (path, '/') : NULL;
+    char dir[PATH_MAX];
+    struct part one = { .number = 0 };
+
+    PRINT (dir, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    while (db_row (&r, one.number, one.bytes, one.file, one.id, one.ranks)) {
+        if (one.number != (int64_t)parts->n + 1 || parts->n == PARTS_MAX ||
+            !is_name (one.file))
+            r.rc = damaged_list (err);
+        else if (vec_push (&parts->list, &parts->n, &one, sizeof (one)) < 0)
+            r.rc = err_set (err, ENOMEM, "no memory for parts");
+        else
+            open_file (&parts->list[parts->n - 1], *dir ? dir : "/");
+    }
+    return db_end (&r);
+}
+
+static int read_ranges (struct parts *parts, sqlite3 *db, struct err *err)
+{
+    struct db_rows r = db_rows (db, err, "SELECT first_row, last_row, part "
+                                "FROM PartRange ORDER BY first_row");
+    struct page_stretch x;
+    int64_t part, end = INT64_MIN;
+
+    while (db_row (&r, x.first, x.last, part)) {
+        x.file = (unsigned)(part - 1);
+        if (part < 1 || part > (int64_t)parts->n || x.last < x.first ||
+            (end > INT64_MIN && x.first <= end))
+            r.rc = damaged_list (err);
+        else if (vec_push (&parts->stretches, &parts->join.n, &x,
+                           sizeof (x)) < 0)
+            r.rc = err_set (err, ENOMEM, "no memory for parts");
+        end = x.last;
+    }
+    parts->join.stretches = parts->stretches;
+    return db_end (&r);
+}
+
+static int join_parts (struct page_source *s, sqlite3 *db, struct err *err)
+{
+    struct parts *parts = calloc (1, sizeof (*parts));
+    int rc;
+
+    if (!parts)
+        return err_set (err, ENOMEM, "no memory for parts");
+    parts->join = (struct page_join){ .tables = parts_tables,
+                                      .ntables = PARTS_TABLES,
+                                      .open = open_part,
+                                      .close = close_parts };
+    (void)pthread_mutex_init (&parts->lock, NULL);
+    rc = read_list (parts, db, err);
+    if (rc == 0)
+        rc = read_ranges (parts, db, err);
+    if (rc == 0)
+        page_source_join (s, &parts->join);
+    else
+        close_parts (&parts->join);
+    return rc;
+}
+
+int parts_source_of (sqlite3 *db, const atomic_bool *cancel,
+                     struct page_source **ret, struct err *err)
+{
+    int rc = page_source_of (db, cancel, ret, err);
+
+    if (rc == 0 && parts_are_beside (db) &&
+        (rc = join_parts (*ret, db, err)) < 0) {
+        page_source_close (*ret);
+        *ret = NULL;
+    }
+    return rc;
+}
+
+/* ---- the check ---- */
+
+struct checking {
+    const char *path;           // of analysis.db
+    unsigned threads;
+};
+
+/* Whether a part has the pages that its build read back. */
+static int check_pages (const struct checking *c, const char *name,
+                        const char *sum, struct err *err)
+{
+    const char *slash = strrchr (c->path, '/');
+    char path[PATH_MAX], hex[DIGEST_HEX_SIZE] = "";
+    struct page_sums sums = { .n = 0 };
+    struct err why = { "" };
+    int rc;
+
+    PRINT (path, "%.*s%s", slash ? (int)(slash + 1 - c->path) : 0, c->path,
+           name);
+    rc = access (path, F_OK) < 0
+             ? err_set (&why, errno, "%s", errno == ENOENT ? "it is missing"
+                                                       : strerror (errno))
+             : page_check_sums (path, c->threads, &sums, &why);
+    if (rc == 0 && parts_sum (&sums, hex) < 0)
+        rc = -ENOMEM;
+    page_sums_fini (&sums);
+    if (rc == 0 && strcmp (hex, sum) == 0)
+        return 0;
+    return err_set (err, rc == -ENOMEM ? ENOMEM : EBADMSG, "%s: %s: "
+                    WHAT_TO_DO, name, rc < 0 ? why.text : "it is not what was "
+                    "built with this analysis.db");
+}
+
+int parts_check (const char *path, unsigned threads, struct err *err)
+{
+    struct checking c = { path, threads };
+    char file[NAME_MAX + 1], sum[DIGEST_HEX_SIZE];
+    struct db_rows r;
+    sqlite3 *db = NULL;
+    int rc = 0;
+
+    if (db_open (path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db) !=
+        SQLITE_OK)
+        rc = db_error (db, path, err);
+    if (rc == 0 && parts_are_beside (db)) {
+        r = db_rows (db, err, "SELECT file, sum FROM Part ORDER BY part");
+        while (db_row (&r, file, sum))
+            r.rc = is_name (file) ? check_pages (&c, file, sum, err)
+                                  : damaged_list (err);
+        rc = db_end (&r);
+    }
+    (void)sqlite3_close (db);
+    return rc;
+}
+
+/* ---- those of former results ---- */
+
+struct names {
+    char **list;
+    size_t n;
+};
+
+static int note_names (sqlite3 *db, struct names *names)
+{
+    struct db_rows r = db_rows (db, NULL, "SELECT file FROM Part");
+    const char *file;
+
+    while (db_row (&r, file))
+        r.rc = file ? vec_add_text (&names->list, &names->n, file) : 0;
+    return db_end (&r);
+}
+
+/* The parts of one result; false: they are not known. */
+static bool note_result (const struct publish *p, const char *name,
+                         struct names *used)
+{
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    bool known = publish_path (p, name, path, NULL) == 0;
+
+    if (!known || !publish_is_our_db (path))
+        return known;
+    known = db_open (path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db) ==
+            SQLITE_OK;
+    if (known)
+        db_harden (db);
+    known = known && db_int (db, "SELECT count(*) FROM sqlite_schema", -1) >= 0;
+    if (known && parts_are_beside (db))
+        known = note_names (db, used) == 0;
+    (void)sqlite3_close (db);
+    return known;
+}
+
+static bool is_used (const struct names *used, const char *name)
+{
+    for (size_t i = 0; i < used->n; i++) {
+        if (strcmp (used->list[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The names of all parts and of all results in the directory. */
+static bool list_names (const struct publish *p, struct names *parts,
+                        struct names *results)
+{
+    static const char result[] = PUBLISH_DB_NAME;
+    DIR *dir = fileio_list (p->dir.fd, ".");
+    bool known = dir;
+    struct dirent *e;
+
+    while (known && (e = readdir (dir))) {
+        struct names *l = is_name (e->d_name) ? parts
+                          : strncmp (e->d_name, result, sizeof (result) - 1)
+                              ? NULL : results;
+
+        known = !l || vec_add_text (&l->list, &l->n, e->d_name) == 0;
+    }
+    fileio_close_dir (dir);
+    return known;
+}
+
+void parts_clean (const struct publish *p)
+{
+    struct names used = { NULL, 0 }, all = { NULL, 0 }, results = { NULL, 0 };
+    bool known = p->lock > 0 && list_names (p, &all, &results);
+
+    for (size_t i = 0; i < results.n && known && all.n > 0; i++)
+        known = note_result (p, results.list[i], &used);
+    for (size_t i = 0; i < all.n && known; i++) {
+        if (!is_used (&used, all.list[i]))
+            (void)unlinkat (p->dir.fd, all.list[i], 0);
+    }
+    vec_free_texts (used.list, used.n);
+    vec_free_texts (all.list, all.n);
+    vec_free_texts (results.list, results.n);
+}

@@ -1,0 +1,284 @@
+#!/usr/bin/env bats
+# results whose rows of ops lie in parts: --one-file
+
+load service_helper
+
+rows_of ()                          # RESULT: the SHA-256 of its rows
+{
+    "$ROLLCALL" fsck result "$1" | sed -n 's/.*: in order; rows //p'
+}
+
+OUT=cluster_analysis_output
+
+parts_of ()                         # RESULT: their names
+{
+    (cd "$1/$OUT" && ls -d analysis.*.part-*.db 2>/dev/null) || true
+}
+
+count_parts ()                      # RESULT
+{
+    parts_of "$1" | wc -l
+}
+
+# A job of 64 ranks on 8 hosts: as one file in res1/, and in four parts in res4/.
+both_results ()
+{
+    make --ranks 64 --ops 6 --steps 3 "$@"
+    "$ROLLCALL" analyze -q -o res1 job
+    "$ROLLCALL" analyze -q --one-file "${SIZE:-1MB}" -o res4 job
+}
+
+# same COMMAND...: '@' is the result; both print the same, but for its path and
+# when it was built
+same ()
+{
+    local result
+
+    for result in res1 res4; do
+        "$ROLLCALL" "${@/#@/$result}" >"$result.said" 2>&1 || true
+        sed -i "s/\<$result\>/RESULT/g; s/20..-..-..T..:..:..Z/TIME/" \
+            "$result.said"
+    done
+    cmp res1.said res4.said || fail "it differs: $*: $(diff res1.said res4.said |
+        head -5)"
+}
+
+@test "64 ranks in four parts: each verb prints the same" {
+    local name part
+
+    both_results --slow-rank 17 --bubble 3
+    is "parts" 4 "$(count_parts res4)"
+    is "parts of one" 0 "$(count_parts res1)"
+    is "ranks of parts" $'0-15 2\n16-31 2\n32-47 2\n48-63 2' \
+        "$(sql "SELECT ranks || ' ' || hosts FROM Part" res4/$OUT/analysis.db)"
+    is "rows" "$(rows_of res1)" "$(rows_of res4)"
+    "$ROLLCALL" query --list | tail -n +2 | awk '{ print $1 }' >names
+    while read -r name; do
+        same query "$name" @
+    done <names
+    for name in ops packets slower links; do
+        same query "$name" --rank 17 @
+        same query "$name" --step 11 --rank 33 --peer 34 @
+    done
+    same findings @
+    same findings --threshold slow_rank_percent=0.1 @
+    "$ROLLCALL" analyze -q --only analysis.db -o third job
+    same compare third @
+    same compare --json @ third
+}
+
+@test "64 ranks in four parts: statements see one table" {
+    both_results
+    same query --sql "SELECT rowid, * FROM CommAnalyzerBandwidth" @
+    same query --sql "SELECT * FROM CommOp WHERE rank IN (3, 15, 16, 40)" @
+    same query --sql "SELECT * FROM LinkBandwidth WHERE rank>40" @
+    same query --sql "SELECT rank, step, count(*), max(elapse_time) FROM
+        CommAnalyzerTime GROUP BY 1, 2" @
+    same query --sql "SELECT a.rank, b.rank, a.elapse_time-b.elapse_time FROM
+        CommAnalyzerTime a JOIN CommAnalyzerTime b ON b.rank=a.rank+16 AND
+        b.hccl_op_name=a.hccl_op_name ORDER BY 3 DESC, 1 LIMIT 40" @
+    same query --sql "SELECT typeof(transit_time), typeof(package_size),
+        count(*) FROM CommAnalyzerBandwidth GROUP BY 1, 2" @
+    same query --sql "SELECT max(rank), min(rank) FROM CommAnalyzerMatrix" @
+    same query --sql "DELETE FROM CommAnalyzerTime" @
+}
+
+@test "64 ranks in four parts: other files and exports are the same" {
+    local result
+
+    both_results
+    for result in res1 res4; do
+        "$ROLLCALL" export --quiet --csv $result.csv $result
+        "$ROLLCALL" export --quiet --perfetto $result.trace $result
+        "$ROLLCALL" report -o $result.html $result >/dev/null
+        sed -i 's/20..-..-..T..:..:..Z//g' $result.csv/Job.csv $result.html
+        sed "s/\<$result\>//g" -i $result.html $result.csv/Job.csv
+        sqlite3 $result/$OUT/cluster_analysis.db .dump | grep ^INSERT |
+            sort >$result.cluster
+    done
+    diff -r res1.csv res4.csv
+    cmp res1.trace res4.trace
+    cmp res1.html res4.html
+    cmp res1.cluster res4.cluster
+    [ "$(wc -l <res1.cluster)" -gt 1000 ]
+}
+
+@test "parts: threads, processes and kinds of captures do not matter" {
+    local n
+
+    SIZE=100k both_results --ops 2
+    for n in 1 4; do
+        "$ROLLCALL" analyze -q -j $n --only analysis.db --one-file 100k \
+            -o "t$n" job
+        is "ranks of parts of $n threads" \
+            "$(sql "SELECT ranks FROM Part" res4/$OUT/analysis.db)" \
+            "$(sql "SELECT ranks FROM Part" "t$n/$OUT/analysis.db")"
+        is "rows of $n threads" "$(rows_of res1)" "$(rows_of "t$n")"
+    done
+    # rows that SQLite changes after they were written; hosts that alternate
+    make --ranks 16 --form kineto
+    "$ROLLCALL" analyze -q -o res1 job
+    "$ROLLCALL" analyze -q --one-file 20k -o res4 job
+    [ "$(count_parts res4)" -gt 2 ]
+    is "rows of traces" "$(rows_of res1)" "$(rows_of res4)"
+    rm -rf job
+    for n in 0 1 2 3 4 5 6 7; do
+        "$CAPTURE_MAKER" --quiet --ranks 8 --ops 8 --only-rank "$n" --repeat 2 \
+            --host-name "h$((n % 2))" --boot $((n % 2 * 1000)) job
+    done
+    "$ROLLCALL" analyze -q -o res1 job
+    "$ROLLCALL" analyze -q --one-file 350k -o res4 job
+    is "ranks of parts" $'0,2,4,6\n1,3,5,7' \
+        "$(sql "SELECT ranks FROM Part" res4/$OUT/analysis.db)"
+    is "rows of hosts that alternate" "$(rows_of res1)" "$(rows_of res4)"
+    same query ops @
+    same query --sql "SELECT rowid, * FROM CommAnalyzerTime" @
+}
+
+@test "a part is missing, exchanged, of another build, cut: a sentence" {
+    local a b
+
+    both_results
+    { read -r a; read -r b; } < <(parts_of res4)
+    cd res4/$OUT
+    mv "$b" away
+    # what needs no ops works; what needs those of other ranks, too
+    run "$ROLLCALL" query steps .
+    expect_status 0
+    run "$ROLLCALL" query --sql "SELECT * FROM CommAnalyzerTime WHERE rank=3" .
+    expect_status 0
+    refused "$b, the part of this result with ranks 16-31, is missing: put it \
+back beside analysis.db, or build or analyze the job again"
+    ln "$a" "$b"
+    refused "$b"
+    rm "$b"
+    (cd ../.. && "$ROLLCALL" analyze -q --one-file 1MB -o again job)
+    cp "../../again/$OUT/"analysis.*.part-0002.db "$b"
+    refused "$b is not the part with ranks 16-31 that belongs to analysis.db"
+    head -c 300000 away >"$b"
+    refused "has 300000 bytes instead of $(stat -c %s away)"
+    cp away "$b"
+    is "rows" "$(rows_of ../../res1)" "$(rows_of .)"
+    # a byte of a value: only the sum shows it
+    printf 'Z' | dd of="$b" bs=1 conv=notrunc status=none \
+        seek=$(($(grep -abo hcom_ "$b" | sed -n '900s/:.*//p') + 6))
+    run "$ROLLCALL" fsck result .
+    expect_status 1
+    shows "$b: it is not what was built with this analysis.db"
+}
+
+# refused TEXT: by all that need rows of that part
+refused ()
+{
+    run "$ROLLCALL" query --sql "SELECT * FROM CommAnalyzerTime" .
+    [ "$status" -ne 0 ]
+    shows "$1"
+    run "$ROLLCALL" export --csv "$BATS_TEST_TMPDIR/csv" .
+    [ "$status" -ne 0 ]
+    shows "$1"
+    run "$ROLLCALL" fsck result .
+    expect_status 1
+    shows "$b" "put it back beside analysis.db"
+}
+
+@test "a part alone: sqlite3 and rollcall ask it" {
+    local a
+
+    both_results
+    a=res4/$OUT/$(parts_of res4 | head -1)
+    is "check" ok "$(sql "PRAGMA integrity_check" "$a")"
+    is "captures" 16 "$(sql "SELECT count(*) FROM Capture" "$a")"
+    is "ops" "$(sql "SELECT group_concat(peers) FROM CommOp WHERE rank<16" \
+            res1/$OUT/analysis.db)" \
+        "$(sql "SELECT group_concat(peers) FROM CommOp" "$a")"
+    is "schema" "$(sql "SELECT name, sql FROM sqlite_schema ORDER BY name" \
+            res1/$OUT/analysis.db)" \
+        "$(sql "SELECT name, sql FROM sqlite_schema WHERE name NOT IN
+                ('Part', 'PartRange') ORDER BY name" "$a")"
+    "$ROLLCALL" query steps --rank 5 "$a" >part.said 2>note
+    says note "is one part of a result: it has ops, steps and captures of some"
+    "$ROLLCALL" query steps --rank 5 res1 >res1.said
+    cmp res1.said part.said
+}
+
+@test "a root: from one file to parts and back, and what was left behind" {
+    local rows
+
+    make --ranks 16
+    one_job
+    "$ROLLCALL" archive add --no-raw --root root --job j job >added
+    "$ROLLCALL" build --root root j >/dev/null
+    rows=$(rows_of root/jobs/j)
+    is "state of one file" 1 "$(find root/jobs/j -name build_state | wc -l)"
+    "$ROLLCALL" build --root root --one-file 400k j >/dev/null
+    is "rows" "$rows" "$(rows_of root/jobs/j)"
+    [ "$(count_parts root/jobs/j)" -eq 2 ]
+    is "state of parts" "" "$(find root/jobs/j -name build_state)"
+    parts_of root/jobs/j >before
+    # of a build that was killed between the parts and analysis.db
+    touch root/jobs/j/$OUT/analysis.00112233aabbccdd.part-0001.db
+    "$ROLLCALL" build --root root --one-file 400k j >/dev/null
+    [ "$(count_parts root/jobs/j)" -eq 2 ]
+    parts_of root/jobs/j >after
+    ! cmp -s before after || fail "the parts were not replaced"
+    is "fsck" "$rows" "$(rows_of root/jobs/j)"
+    run "$ROLLCALL" fsck aggregator root
+    shows "1 result; 0 damaged"
+    # a late rank
+    "$CAPTURE_MAKER" --quiet --ranks 17 --only-rank 16 late
+    "$ROLLCALL" archive add --no-raw --root root --job j late >added
+    "$ROLLCALL" build --root root --one-file 400k j >/dev/null || true
+    "$ROLLCALL" build --root root -o full j >/dev/null || true
+    is "rows with the late rank" "$(rows_of full)" "$(rows_of root/jobs/j)"
+    "$ROLLCALL" build --root root j >/dev/null || true
+    is "files" "$RESULTS" "$(ls root/jobs/j/$OUT)"
+    is "rows of one file" "$(rows_of full)" "$(rows_of root/jobs/j)"
+}
+
+@test "parts on a full disk: the former result stays" {
+    unshare -m true 2>/dev/null || skip "no mount namespaces here"
+    make --ranks 16 --ops 60
+    run unshare -m sh -c '
+        mkdir small
+        mount -t tmpfs -o size=8m rollcall-test small || exit 99
+        "$1" analyze -q --only analysis.db --one-file 0 -o small job
+        ls small/'$OUT' >former
+        "$1" analyze -q --only analysis.db --one-file 1MB -o small job
+        status=$?
+        ls small/'$OUT' >left
+        exit $status' sh "$ROLLCALL"
+    [ "$status" -ne 99 ] || skip "file systems cannot be mounted here"
+    expect_status 73
+    [[ "$output" =~ "No space left"|"disk is full" ]] || fail "$output"
+    cmp former left
+}
+
+# Needs the build with fault points (preset faults).
+# bats test_tags=faults
+@test "a build is killed while parts get their names: old or new, never both" {
+    grep -q ROLLCALL_FAULT_ONCE "$ROLLCALL" || skip "no fault points in this build"
+    local n former whole
+
+    make --ranks 16
+    "$ROLLCALL" analyze -q --only analysis.db --one-file 400k -o new job
+    whole=$(rows_of new)
+    run "$ROLLCALL" analyze -q --only analysis.db --one-file 400k -o out \
+        --world-size 17 job
+    former=$(rows_of out)
+    [ "$former" != "$whole" ]
+    for n in 1 2 3; do
+        ROLLCALL_FAULT=aggregator.publish.rename:$n:kill run "$ROLLCALL" \
+            analyze -q --only analysis.db --one-file 400k -o out job
+        expect_status 137
+        is "rows after death $n" "$former" "$(rows_of out)"
+    done
+    for n in enospc eio; do
+        ROLLCALL_FAULT=aggregator.publish.rename:2:$n run "$ROLLCALL" \
+            analyze -q --only analysis.db --one-file 400k -o out job
+        [ "$status" -ne 0 ]
+        is "rows after $n" "$former" "$(rows_of out)"
+    done
+    "$ROLLCALL" analyze -q --only analysis.db --one-file 400k -o out job
+    is "rows" "$whole" "$(rows_of out)"
+    is "parts" 2 "$(count_parts out)"
+}

@@ -1,0 +1,365 @@
+/* tests/unit/aggregator/publish/test_result_parts.c - rows of ops in several
+ * files, read as one table
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "publish/result_parts.h"
+#include "store/db_rows.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define ID "0123456789abcdef"
+#define RANKS 6                 // even ones in part 1, odd ones in part 2
+#define ROWS 700                // of a rank
+
+static char dir[64], main_db[128], part_db[2][192];
+static sqlite3 *db;
+
+static void run_sql (sqlite3 *to, const char *text)
+{
+    struct err err = { "" };
+
+    if (db_exec (to, text, &err) < 0)
+        fail_msg ("%s: %s", text, err.text);
+}
+
+static sqlite3 *open_new (const char *path)
+{
+    sqlite3 *made = NULL;
+
+    assert_int_equal (db_open (path, SQLITE_OPEN_READWRITE |
+                                         SQLITE_OPEN_CREATE, &made), 0);
+    run_sql (made, "PRAGMA page_size=4096;PRAGMA application_id=0x524f4c4c;"
+                   "BEGIN;" PARTS_SCHEMA);
+    return made;
+}
+
+static void make_tables (sqlite3 *to)
+{
+    char columns[1024], sql[1200];
+
+    for (unsigned t = 0; t < PARTS_TABLES; t++) {
+        parts_columns (t, columns, sizeof (columns));
+        (void)snprintf (sql, sizeof (sql), "CREATE TABLE %s (%s)",
+                        parts_tables[t], columns);
+        run_sql (to, sql);
+    }
+}
+
+static void add_rank (sqlite3 *to, int rank)
+{
+    char sql[600];
+
+    (void)snprintf (
+        sql, sizeof (sql), "WITH n(k) AS (SELECT 0 UNION ALL SELECT k+1 FROM n "
+        "WHERE k<%d) INSERT INTO CommAnalyzerTime (rowid, hccl_op_name, "
+        "elapse_time, step, rank) SELECT (%lld<<32)+k, 'op'||k, k*1.5, "
+        "'step'||(k%%3), %d FROM n", ROWS - 1, rank + 1LL, rank);
+    run_sql (to, sql);
+}
+
+static void make_part (int part)
+{
+    sqlite3 *to = open_new (part_db[part]);
+    char sql[200];
+
+    make_tables (to);
+    for (int rank = part; rank < RANKS; rank += 2)
+        add_rank (to, rank);
+    (void)snprintf (sql, sizeof (sql), "INSERT INTO Part (part, id) VALUES "
+                    "(%d, '" ID "');COMMIT", part + 1);
+    run_sql (to, sql);
+    (void)sqlite3_close (to);
+}
+
+static long long size_of (const char *path)
+{
+    struct stat st;
+
+    assert_int_equal (stat (path, &st), 0);
+    return st.st_size;
+}
+
+static void sum_of (const char *path, char hex[DIGEST_HEX_SIZE])
+{
+    struct page_sums sums = { .n = 0 };
+    struct err err = { "" };
+
+    if (publish_check_db (path, 1, &sums, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (parts_sum (&sums, hex), 0);
+    page_sums_fini (&sums);
+}
+
+static void make_main (void)
+{
+    sqlite3 *to = open_new (main_db);
+    char sql[400], sum[DIGEST_HEX_SIZE];
+
+    for (int part = 0; part < 2; part++) {
+        sum_of (part_db[part], sum);
+        (void)snprintf (sql, sizeof (sql), "INSERT INTO Part (part, file, id, "
+                        "bytes, sum, ranks) VALUES (%d, '%s', '" ID "', %lld, "
+                        "'%s', '%d,...')", part + 1,
+                        strrchr (part_db[part], '/') + 1,
+                        size_of (part_db[part]), sum, part);
+        run_sql (to, sql);
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        (void)snprintf (sql, sizeof (sql), "INSERT INTO PartRange VALUES "
+                        "(%d<<32, (%d<<32)-1, %d)", rank + 1, rank + 2,
+                        rank % 2 + 1);
+        run_sql (to, sql);
+    }
+    run_sql (to, "CREATE VIEW Ops AS SELECT rank, elapse_time FROM "
+                 "CommAnalyzerTime;COMMIT");
+    (void)sqlite3_close (to);
+}
+
+static int start (void **state)
+{
+    (void)state;
+    (void)strcpy (dir, "/tmp/test_parts-XXXXXX");
+    if (!mkdtemp (dir))
+        return -1;
+    (void)snprintf (main_db, sizeof (main_db), "%s/analysis.db", dir);
+    for (int part = 0; part < 2; part++) {
+        char name[NAME_MAX + 1];
+
+        parts_name (name, ID, (unsigned)part + 1);
+        (void)snprintf (part_db[part], sizeof (part_db[part]), "%s/%.60s", dir,
+                        name);
+        make_part (part);
+    }
+    make_main ();
+    return 0;
+}
+
+static int end (void **state)
+{
+    (void)state;
+    (void)sqlite3_close (db);
+    db = NULL;
+    return fileio_remove_tree (dir, NULL);
+}
+
+static void open_main (void)
+{
+    struct err err = { "" };
+
+    (void)sqlite3_close (db);
+    assert_int_equal (db_open (main_db, SQLITE_OPEN_READONLY, &db), 0);
+    db_harden (db);
+    (void)sqlite3_db_config (db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
+    if (part_tables_add (db, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static void answers (const char *sql, int64_t want)
+{
+    assert_int_equal (db_int (db, sql, -1), want);
+}
+
+static void statements_see_one_table (void **state)
+{
+    (void)state;
+    open_main ();
+    answers ("SELECT count(*) FROM CommAnalyzerTime", RANKS * ROWS);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rank=3", ROWS);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rank='3'", ROWS);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rank=2.5", 0);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rank IN (1, 4)",
+             2 * ROWS);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rank>1 AND rank<=4",
+             3 * ROWS);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rank>=1 AND rank<4",
+             3 * ROWS);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rank<0 OR rank>9", 0);
+    answers ("SELECT min(rank) FROM CommAnalyzerTime WHERE rank>2", 3);
+    answers ("SELECT count(*) FROM Ops WHERE rank=5 AND elapse_time>=3",
+             ROWS - 2);
+    answers ("SELECT count(*) FROM LinkRow", 0);
+}
+
+static void rowids_are_those_of_one_file (void **state)
+{
+    (void)state;
+    open_main ();
+    answers ("SELECT rank FROM CommAnalyzerTime WHERE rowid=(4<<32)+7", 3);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rowid=(4<<32)+700",
+             0);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rowid BETWEEN "
+             "(3<<32)-1 AND (4<<32)", ROWS + 1);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rowid>(6<<32)+697",
+             2);
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rowid<(1<<32)+5", 5);
+    answers ("SELECT rowid FROM CommAnalyzerTime ORDER BY rowid LIMIT 1 OFFSET "
+             "1500", (INT64_C (3) << 32) + 100);
+    answers ("SELECT max(rowid) FROM CommAnalyzerTime WHERE rank=2",
+             (INT64_C (3) << 32) + ROWS - 1);
+    // the order without ORDER BY
+    answers ("SELECT count(*) FROM (SELECT rowid AS r, lag(rowid) OVER () AS b "
+             "FROM CommAnalyzerTime) WHERE r<=b", 0);
+}
+
+static void fails (const char *sql, const char *what)
+{
+    struct err err = { "" };
+    struct db_rows r = db_rows (db, &err, sql);
+
+    while (db_step (&r))
+        ;
+    assert_true (db_end (&r) < 0);
+    if (!strstr (err.text, what))
+        fail_msg ("no \"%s\" in: %s", what, err.text);
+}
+
+static void check_says (const char *what)
+{
+    struct err err = { "" };
+
+    assert_int_equal (parts_check (main_db, 1, &err), -EBADMSG);
+    if (!strstr (err.text, what) || !strstr (err.text, ".part-0002.db"))
+        fail_msg ("no \"%s\" in: %s", what, err.text);
+}
+
+/* Part 1 still answers. */
+static void part_2_fails (const char *what)
+{
+    open_main ();
+    fails ("SELECT count(*) FROM CommAnalyzerTime WHERE rank=3", what);
+    fails ("SELECT count(*) FROM CommAnalyzerTime", ".part-0002.db");
+    answers ("SELECT count(*) FROM CommAnalyzerTime WHERE rank=2", ROWS);
+}
+
+static void wrong_parts_are_refused (void **state)
+{
+    sqlite3 *to = NULL;
+    struct err err = { "" };
+    long long size = size_of (part_db[1]);
+
+    (void)state;
+    assert_int_equal (parts_check (main_db, 2, &err), 0);
+    // part 1 in its place, which has the same size
+    assert_int_equal (size, size_of (part_db[0]));
+    assert_int_equal (unlink (part_db[1]), 0);
+    assert_int_equal (link (part_db[0], part_db[1]), 0);
+    part_2_fails ("is not the part");
+    check_says ("it is not what was built");
+    assert_int_equal (unlink (part_db[1]), 0);
+    part_2_fails ("is missing: put it back");
+    check_says ("it is missing");
+    // of another build
+    make_part (1);
+    assert_int_equal (db_open (part_db[1], SQLITE_OPEN_READWRITE, &to), 0);
+    run_sql (to, "UPDATE Part SET id='fedcba9876543210'");
+    (void)sqlite3_close (to);
+    part_2_fails ("is not the part");
+    check_says ("it is not what was built");
+    assert_int_equal (truncate (part_db[1], size - 4096), 0);
+    part_2_fails (" bytes instead of ");
+    check_says (".part-0002.db");
+}
+
+static void a_row_that_changed_is_noticed (void **state)
+{
+    sqlite3 *to = NULL;
+
+    (void)state;
+    assert_int_equal (db_open (part_db[1], SQLITE_OPEN_READWRITE, &to), 0);
+    run_sql (to, "UPDATE CommAnalyzerTime SET elapse_time=2.5 WHERE rank=3 AND "
+                 "elapse_time=3");
+    (void)sqlite3_close (to);
+    check_says ("it is not what was built");
+}
+
+static void hostile_lists_are_refused (void **state)
+{
+    static const char *const lists[] = {
+        "UPDATE Part SET file='../../etc/passwd' WHERE part=2",
+        "UPDATE Part SET file='analysis." ID ".part-1.db/x' WHERE part=2",
+        "UPDATE Part SET part=7 WHERE part=2",
+        "UPDATE PartRange SET part=3 WHERE part=2",
+        "UPDATE PartRange SET part=0 WHERE part=2",
+        "UPDATE PartRange SET last_row=last_row+5 WHERE part=1",
+        "UPDATE PartRange SET last_row=first_row-1 WHERE part=1",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++) {
+        struct err err = { "" };
+
+        assert_int_equal (db_open (main_db, SQLITE_OPEN_READWRITE, &db), 0);
+        run_sql (db, "BEGIN");
+        run_sql (db, lists[i]);
+        run_sql (db, "COMMIT");
+        assert_int_equal (part_tables_add (db, &err), -EBADMSG);
+        (void)sqlite3_close (db);
+        db = NULL;
+        assert_int_equal (unlink (main_db), 0);
+        make_main ();
+    }
+}
+
+static void touch (const char *name)
+{
+    char path[300];
+
+    (void)snprintf (path, sizeof (path), "%s/%s", dir, name);
+    assert_int_equal (fileio_replace (path, "x", 1, 0600, NULL), 0);
+}
+
+static bool is_there (const char *name)
+{
+    return fileio_has (dir, name);
+}
+
+static void only_parts_that_nobody_names_are_removed (void **state)
+{
+    struct publish p = { .lock = 0 };
+    char kept[160];
+
+    (void)state;
+    (void)snprintf (kept, sizeof (kept), "%s.before-rollcall", main_db);
+    assert_int_equal (rename (main_db, kept), 0);
+    touch ("analysis.00000000000000aa.part-0001.db");
+    touch ("analysis.mine.part-0001.db");
+    assert_int_equal (tree_open (&p.dir, dir, NULL), 0);
+    parts_clean (&p);           // nobody holds the lock
+    assert_true (is_there ("analysis.00000000000000aa.part-0001.db"));
+    p.lock = 1;
+    parts_clean (&p);
+    assert_false (is_there ("analysis.00000000000000aa.part-0001.db"));
+    assert_true (is_there ("analysis.mine.part-0001.db"));
+    assert_int_equal (access (part_db[0], F_OK), 0);
+    assert_int_equal (unlink (kept), 0);
+    parts_clean (&p);
+    assert_int_not_equal (access (part_db[0], F_OK), 0);
+    tree_close (&p.dir);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown (name, start, end)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (statements_see_one_table), TEST (rowids_are_those_of_one_file),
+        TEST (wrong_parts_are_refused), TEST (a_row_that_changed_is_noticed),
+        TEST (hostile_lists_are_refused),
+        TEST (only_parts_that_nobody_names_are_removed),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
