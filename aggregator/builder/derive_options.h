@@ -23,6 +23,6 @@ struct derive_options {
     { "one-file", 0, OPTION_BYTES, offsetof (type, member), "SIZE", "64GiB", \
       "ROLLCALL_ONE_FILE", 0, 0, \
       "If the rows of ops take more than this, put them into parts by host, " \
-      "beside analysis.db; 0: never." }
+      "beside analysis.db; 0: never.", NULL }
 
 #endif

@@ -35,7 +35,7 @@ static const struct option_spec options[] = {
       "Deliver to so many of the --aggregators: what is acknowledged by all of "
       "these is delivered."),
     OPTION_NUMBER ("spread", 0, struct agent_options, spread, "N", "0",
-      "ROLLCALL_SPREAD", 0, CAPTURE_WORLD_MAX,
+      "ROLLCALL_SPREAD", 0, CAPTURE_WORLD_LIMIT,
       "Jobs of more ranks than this (--world-size) are divided: raw files go to "
       "one of the --aggregators by host, rows and reports to the one of the "
       "job. 0: each job goes whole to one."),
