@@ -13,12 +13,29 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/exit_rule.h"
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #define LOOK_NS NS_PER_S
 #define PROBE_NS (10 * NS_PER_S)        // that a probe may take, at most
+
+/* Whoever was stopped, or read a hundred thousand captures, has yet to hear what
+ * came meanwhile.
+ */
+void agent_look_whether_deaf (struct agent *a)
+{
+    int64_t ns = exit_deaf_ns (&a->end.asked_ns, clock_mono_ns ());
+
+    if (ns == 0)
+        return;
+    a->end.deaf_ns += ns;
+    ship_was_deaf (a->ship, ns);
+    choice_was_deaf (&a->targets.choice, ns);
+}
 
 /* ---- names ---- */
 
@@ -380,6 +397,7 @@ void agent_look_at_targets (void *arg)
     int64_t now = clock_mono_ns ();
     unsigned copy, moved = 0;
 
+    agent_look_whether_deaf (a);
     if (t->endpoints.n == 1 || life_is_over (&a->life))
         return;
     for EACH_CHOSEN (i, &t->choice)

@@ -319,7 +319,7 @@ static void check_done (struct agent *a)
 static const char *useless (const struct agent *a, int64_t now)
 {
     const struct exit_facts l = {
-        .now_ns = now, .began_ns = a->life.began_ns,
+        .now_ns = now, .began_ns = a->life.began_ns + a->end.deaf_ns,
         .heard_ns = ship_heard_ns (a->ship), .ended_ns = a->end.commands_ns,
         .deadline_ns = a->opt->deadline_ns, .run = a->opt->run_dir,
         .once = a->opt->once, .joined = a->local.ranks,
@@ -395,9 +395,11 @@ void agent_check_exit_rule (void *arg)
 {
     struct agent *a = arg;
     int64_t now = clock_mono_ns ();
-    const char *why = useless (a, now);
     char text[MESSAGE_TEXT_MAX];
+    const char *why;
 
+    agent_look_whether_deaf (a);
+    why = useless (a, now);
     if (life_is_over (&a->life))        // end_rolled continues
         return;
     agent_check_rejoined (a, now);

@@ -279,6 +279,16 @@ int64_t ship_copy_heard_ns (const struct ship *s, unsigned copy)
     return find_copy (s, copy)->heard_ns;
 }
 
+void ship_was_deaf (struct ship *s, int64_t ns)
+{
+    int64_t now = clock_mono_ns ();
+
+    for EACH_COPY (c, s) {
+        if (c->heard_ns > 0)
+            c->heard_ns = c->heard_ns < now - ns ? c->heard_ns + ns : now;
+    }
+}
+
 bool ship_is_heard (const struct ship *s, unsigned copy)
 {
     return ship_hears (find_copy (s, copy));

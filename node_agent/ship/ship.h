@@ -175,6 +175,9 @@ bool ship_confirmed (const struct ship *s, int64_t since_ns);
 int64_t ship_heard_ns (const struct ship *s);
 int64_t ship_copy_heard_ns (const struct ship *s, unsigned copy);
 
+/* This process did not listen for so long: then silence says nothing. */
+void ship_was_deaf (struct ship *s, int64_t ns);
+
 /* Whether that of a copy is heard now; whether HELLOs have been unanswered for
  * about 10 s.  Both are false at first, and after ship_move.
  */
