@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define WINDOW (1 << 20)        // bytes that may be on their way
 #define TURN_NS NS_PER_S        // it is asked to go on, and shows that it lives
 #define ITEM 1                  // of a connection there is one question
 
@@ -33,7 +32,7 @@ static uint64_t came (const struct ask *x)
 static void grant (struct ask *x)
 {
     struct message m = { .type = MESSAGE_MORE, .item = ITEM,
-                         .size = came (x) + WINDOW };
+                         .size = came (x) + ANSWER_WINDOW };
 
     if (net_send (x->net, NULL, &m) == 0)
         x->granted = m.size;    // else the next turn says it
@@ -107,7 +106,7 @@ static int take_piece (struct ask *x, const struct message *m)
                                           "be kept: %s", x->endpoint,
                                           strerror (-rc));
     x->came[m->stream] += m->data_size;
-    if (x->granted - came (x) < WINDOW / 2)
+    if (x->granted - came (x) < ANSWER_WINDOW / 2)
         grant (x);
     return 0;
 }

@@ -62,6 +62,7 @@ enum answer_stream { ANSWER_OUT = 0, ANSWER_SAID = 1 };
 #define ANSWER_STREAMS 2
 #define ANSWER_PIECE_MAX 12288          // bytes
 #define ANSWER_QUESTION_MAX 16384       // bytes of a question
+#define ANSWER_WINDOW (1 << 20)         // bytes that may be on their way
 
 #define MESSAGE_LIST_CHUNKS (CONTENT_CHUNK / DIGEST_SIZE)       // of a GET, at
                                                                 // most
