@@ -462,6 +462,7 @@ struct view_asker {
     int out, said;              // where it prints; closed by whoever made them
     void (*end) (void *arg, struct json *answer);
     void *arg;                  // not NULL
+    bool limited;               // no operator: nothing waits for him for ever
 };
 int aggregator_begin_view (struct aggregator *a, const struct view_asker *asker,
                            const struct json *request, const char *visible_to,
