@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +34,8 @@ struct remote_view {
     char *question;
     int64_t longest_ns;
     int pipes[ANSWER_STREAMS];
+    bool lost;                  // messages that nobody read for too long
+    atomic_bool left;           // nobody reads any more
     pthread_t thread;
     int rc;
     struct ask_end end;
@@ -46,7 +47,13 @@ static int write_piece (void *arg, enum answer_stream stream, const void *data,
 {
     struct remote_view *r = arg;
 
-    return fileio_write_all (r->pipes[stream], data, size);
+    if (size == 0)
+        return atomic_load (&r->left) ? -EPIPE : 0;
+    if (stream == ANSWER_OUT)
+        return fileio_write_all (r->pipes[stream], data, size);
+    // whoever takes the output may read them later, or never
+    r->lost |= write (r->pipes[stream], data, size) != (ssize_t)size;
+    return 0;
 }
 
 static void *ask (void *arg)
@@ -76,7 +83,8 @@ static int begin_remote (const struct cli_place *place,
     struct remote_view *r = calloc (1, sizeof (*r));
     int rc = -ENOMEM;
 
-    if (r && (r->question = json_print (request, false))) {
+    if (fcntl (pipes[ANSWER_SAID], F_SETFL, O_NONBLOCK) == 0 && r &&
+        (r->question = json_print (request, false))) {
         r->place = place;
         r->longest_ns = is_files (request) ? FILES_NS : LIST_NS;
         memcpy (r->pipes, pipes, sizeof (r->pipes));
@@ -95,8 +103,11 @@ static int end_remote (struct remote_view *r, struct err *why)
 {
     int rc;
 
+    atomic_store (&r->left, true);
     (void)pthread_join (r->thread, NULL);
     rc = r->rc < 0 ? r->rc : r->end.status;
+    if (r->lost && !r->end.text[0])
+        PRINT (r->end.text, "it had more messages than are shown");
     (void)err_set (why, EIO, "%s", r->rc < 0 ? r->err.text : r->end.text);
     free (r->question);
     free (r);
@@ -255,10 +266,11 @@ int place_print (const struct command_spec *c, struct place_view *v)
 
     buf_init (&out, PLACE_LIST_MAX);
     buf_init (&said, PLACE_SAID_MAX);
-    while (rc == 0 && (v->out >= 0 || v->said >= 0)) {
+    while (rc == 0 && (v->out >= 0 || v->said >= 0) &&
+           !atomic_load (&cli_cancelled)) {
         struct pollfd p[] = { { v->out, POLLIN, 0 }, { v->said, POLLIN, 0 } };
 
-        if (poll (p, 2, -1) < 0 && errno != EINTR)
+        if (poll (p, 2, 1000) < 0 && errno != EINTR)
             break;
         if (p[0].revents)
             rc = take (&v->out, &out);
@@ -273,6 +285,8 @@ int place_print (const struct command_spec *c, struct place_view *v)
     if (rc < 0)
         return cli_fail (c, EX_DATAERR, "%s: its answer is too long",
                          v->place->name);
+    if (status == -EPIPE)
+        return EX_IOERR;        // whoever left has said why
     if (status < 0)
         return cli_fail (c, place_exit_status (status), "%s", why.text);
     if (why.text[0])

@@ -28,8 +28,9 @@ struct place_view {
 int place_begin (const struct cli_place *place, const struct json *request,
                  struct place_view *v, struct err *err);
 
-/* Wait for its end: the exit status of the verb, with 'why', a sentence, or "";
- * or a negative errno: the place is away, or its answer is not whole.
+/* Close what is open, and wait for its end: the exit status of the verb, with 'why',
+ * a sentence, or ""; or a negative errno: the place is away, or its answer is not
+ * whole; -EPIPE: not all of it was taken.
  */
 int place_end (struct place_view *v, struct err *why);
 
