@@ -22,6 +22,8 @@
 
 #define WORDS_MAX 64
 #define PART 65536
+#define BUSY_MS 500             // other verbs of this user ask, too
+#define BUSY_TRIES 20
 #define LIST_NS (900 * NS_PER_S)        // a user's list may take 600 s there, ...
 #define FILES_NS (24 * 3600 * NS_PER_S) // ... and files a day
 
@@ -34,6 +36,7 @@ struct remote_view {
     char *question;
     int64_t longest_ns;
     int pipes[ANSWER_STREAMS];
+    bool some;                  // has come
     bool lost;                  // messages that nobody read for too long
     atomic_bool left;           // nobody reads any more
     pthread_t thread;
@@ -49,6 +52,7 @@ static int write_piece (void *arg, enum answer_stream stream, const void *data,
 
     if (size == 0)
         return atomic_load (&r->left) ? -EPIPE : 0;
+    r->some = true;
     if (stream == ANSWER_OUT)
         return fileio_write_all (r->pipes[stream], data, size);
     // whoever takes the output may read them later, or never
@@ -59,9 +63,15 @@ static int write_piece (void *arg, enum answer_stream stream, const void *data,
 static void *ask (void *arg)
 {
     struct remote_view *r = arg;
+    int tries = 0;
 
-    r->rc = net_ask (r->place->name, r->place->security, r->question,
-                     r->longest_ns, write_piece, r, &r->end, &r->err);
+    do {
+        if (tries > 0)
+            (void)poll (NULL, 0, BUSY_MS);
+        r->rc = net_ask (r->place->name, r->place->security, r->question,
+                         r->longest_ns, write_piece, r, &r->end, &r->err);
+    } while (r->rc == 0 && r->end.status == EX_TEMPFAIL && !r->some &&
+             ++tries < BUSY_TRIES);
     for (unsigned i = 0; i < ANSWER_STREAMS; i++)
         fileio_close (r->pipes[i]);
     return NULL;

@@ -19,6 +19,7 @@
 
 static size_t many;             // pieces of a line without an end
 static size_t said_first;       // pieces of messages
+static size_t busy;             // times that it has no room
 static bool lives;              // it says nothing, and comes to no end
 static char question[256];
 
@@ -39,7 +40,11 @@ int __wrap_net_ask (const char *endpoint, const struct net_security *security,
     PRINT (question, "%s", text);
     if (strcmp (endpoint, "tcp://away:1") == 0)
         return err_set (err, EHOSTUNREACH, "nobody listens there");
-    *ret = (struct ask_end){ .status = 1 };
+    *ret = (struct ask_end){ .status = busy > 0 ? 75 : 1 };
+    if (busy > 0) {
+        busy--;
+        return 0;
+    }
     memset (piece, 'x', sizeof (piece));
     while (lives && rc == 0)
         rc = fn (arg, ANSWER_OUT, NULL, 0);
@@ -88,6 +93,7 @@ static void test_all (void **state)
     (void)state;
     json_add_text (request, "do", "view");
     many = 100;                 // more than a pipe holds
+    busy = 2;
     a = places_ask (&p, request);
     assert_non_null (a);
     assert_string_equal (question, "{\"do\":\"view\"}");
