@@ -13,13 +13,17 @@
 #define BYTES_MAX 65536
 
 static off_t bad_from = -1;     // of a segment, whose disk gives no more bytes
+static ino_t bad_file;          // only of this one, if not 0
 
 ssize_t __real_pread (int fd, void *buf, size_t n, off_t at);
 ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at);
 
 ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at)
 {
-    if (bad_from >= 0 && at + (off_t)n > bad_from) {
+    struct stat st;
+
+    if (bad_from >= 0 && at + (off_t)n > bad_from &&
+        (!bad_file || (fstat (fd, &st) == 0 && st.st_ino == bad_file))) {
         errno = EIO;
         return -1;
     }
@@ -268,6 +272,18 @@ static void test_unread (void **state)
     assert_int_equal (job_build_create (r->l, r->s, "j", &b, &err), -EIO);
     bad_from = -1;
     assert_non_null (strstr (err.text, "cannot read any shipment of job j"));
+    // nor if only what is said about them can be read
+    assert_int_equal (job_build_create (r->l, r->s, "j", &b, NULL), 0);
+    job_build_options (b)->wanted = 0;
+    roster_init (&roster);
+    bad_from = 0;
+    bad_file = st.st_ino;
+    assert_int_equal (job_build_run (b, path, 1, &roster, &result, &err), -EIO);
+    bad_from = -1;
+    bad_file = 0;
+    assert_non_null (strstr (err.text, "cannot read the rows of any capture"));
+    roster_fini (&roster);
+    job_build_destroy (b);
 }
 
 int main (void)
