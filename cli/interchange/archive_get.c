@@ -36,6 +36,7 @@ struct getting {
     size_t files, shipments;    // of the files
     size_t bad, there;          // of the bad ones: DIR has them already
     struct get_missing missing;
+    char raw_at[FACT_VALUE_MAX];        // see FACT_RAW_AT
 };
 
 /* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
@@ -188,8 +189,10 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     rc = get_missing_note (&g->missing, &g->out, path, i, bad);
     if (rc < 0 || i->kind != ITEM_ROWS || (bad && !damaged))
         return rc;
-    if (a)
+    if (a) {
         g->world_size = ledger_world_size (a->ledger, i->job);
+        (void)ledger_get_fact (a->ledger, i->job, FACT_RAW_AT, g->raw_at, NULL);
+    }
     return write_mark (g, i, path);
 }
 
@@ -209,7 +212,7 @@ static void tell_got (const struct getting *g)
                   : g->bad == g->there ? ", which had others already"
                                        : ", others are damaged or cannot be "
                                          "written");
-    get_missing_tell (&g->missing, g->job, raw == 0, stdout);
+    get_missing_tell (&g->missing, g->job, raw == 0, g->raw_at, stdout);
     (void)fputc ('\n', stdout);
 }
 

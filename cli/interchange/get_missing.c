@@ -79,7 +79,7 @@ static void print_ranges (const struct get_missing *m, FILE *f)
 }
 
 void get_missing_tell (const struct get_missing *m, const char *job, bool none,
-                       FILE *f)
+                       const char *elsewhere, FILE *f)
 {
     char word[SHELL_WORD (MESSAGE_NAME_MAX)], rank[24] = "R";
 
@@ -92,8 +92,12 @@ void get_missing_tell (const struct get_missing *m, const char *job, bool none,
     print_ranges (m, f);
     if (m->nameless)
         (void)fprintf (f, "%scaptures without a rank", m->n ? ", and of " : "");
-    (void)fputs (" were not delivered", f);
-    if (m->n == 0)
+    if (*elsewhere)
+        (void)fprintf (f, " are not here: those of this job are delivered to %s",
+                       elsewhere);
+    else
+        (void)fputs (" were not delivered", f);
+    if (m->n == 0 || *elsewhere)
         return;
     if (m->n == 1)
         PRINT (rank, "%lld", (long long)m->ranks[0]);

@@ -26,11 +26,12 @@ int get_missing_note (struct get_missing *m, const struct tree *out,
                       bool damaged);
 
 /* After the last item; then print a sentence about them, if there are any. 'none'
- * is whether nobody's raw files came.
+ * is whether nobody's raw files came; 'elsewhere' the aggregators that have those
+ * of this job, or "".
  */
 int get_missing_end (struct get_missing *m);
 void get_missing_tell (const struct get_missing *m, const char *job, bool none,
-                       FILE *f);
+                       const char *elsewhere, FILE *f);
 void get_missing_fini (struct get_missing *m);
 
 #endif

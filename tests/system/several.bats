@@ -327,9 +327,22 @@ left_are ()
     shows "raw files at  tcp://127.0.0.1:${ports[RAW_AT]}"
     run "$ROLLCALL" show --root "root$RAW_AT" "$JOB"
     shows "rows at       tcp://127.0.0.1:${ports[HOME_AT]}" "where the rows are"
-    # what is wanted of it is there, too
+    # each says where the rest is, to those who ask it for that
+    die "$HOME_AT"                  # or it still expects an agent that has ended
+    begin "$HOME_AT"
     run "$ROLLCALL" fetch --root "root$HOME_AT" --rank 0 --wait 0s "$JOB"
-    [ "$status" -ne 0 ]
+    expect_status 75
+    shows "raw files of this job are delivered to tcp://127.0.0.1:${ports[RAW_AT]}"
+    run "$ROLLCALL" archive get --root "root$HOME_AT" "$JOB" got
+    expect_status 0
+    shows "ranks 0, 1 are not here: those of this job are delivered to tcp://127."
+    [[ "$output" != *"rollcall fetch"* ]]
+    run "$ROLLCALL" query --root "root$RAW_AT" steps "$JOB"
+    expect_status 66
+    shows "but no rows: they are delivered to tcp://127.0.0.1:${ports[HOME_AT]}"
+    run "$ROLLCALL" build --root "root$RAW_AT" -o built "$JOB"
+    expect_status 66
+    shows "but no rows: they are delivered to tcp://127.0.0.1:${ports[HOME_AT]}"
     # the one with the raw files dies for good: those are named, and no rows
     die "$RAW_AT"
     "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 0,1 job/late
