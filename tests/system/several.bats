@@ -129,6 +129,12 @@ built_at ()                         # N JOB COUNT
     expect_status 2
     run agent --once --away 1s job
     expect_status 2
+    run agent --once --spread 8 job
+    expect_status 2
+    shows "--spread needs --aggregators"
+    # it may be set for all agents of a host, also for those without a list
+    ROLLCALL_SPREAD=8 run agent --once --world-size 9 --raw job
+    expect_status 0
     # no list, despite the variable
     ROLLCALL_AGGREGATORS=nowhere run agent --once --aggregators '' job
     expect_status 0
