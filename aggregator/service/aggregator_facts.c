@@ -111,7 +111,8 @@ bool aggregator_on_divided (struct aggregator *a, struct served *s,
         return false;
     }
     memcpy (said, f.value, FACT_VALUE_MAX);
-    if (rc > 0 && !m->home && strstr (f.value, FACT_BETWEEN))
+    // one agent names those of all copies
+    if (rc > 0 && !m->home && strcmp (f.value, m->text) != 0)
         tell_homes (agent, f.job, m->text, f.value);
     return rc > 0;
 }

@@ -387,6 +387,8 @@ left_are ()
         run spread --copies $copies
         expect_status 0
         left_are 0
+        run grep -h "event=homes-differ job=$JOB " service1.log service2.log service3.log
+        is "one list of homes" "" "$output"
         "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 0,1 job/late
         die "$HOME_AT"
         run spread --copies $copies
