@@ -369,6 +369,10 @@ left_are ()
     left_are 0
     is "raw files" 4 "$(raw_at "$RAW_AT" "$JOB")"
     is "rows" 4 "$(captures_at "$HOME_AT" "$JOB")"
+    # no removal reaches others
+    run "$ROLLCALL" archive rm --root "root$HOME_AT" "$JOB"
+    expect_status 0
+    shows "raw files of this job are at tcp://127.0.0.1:${ports[RAW_AT]}" "stay there"
 }
 
 @test "a large job: its home is gone for good, with one copy and with two" {
