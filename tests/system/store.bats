@@ -130,7 +130,7 @@ fsck_store ()                       # [OPTION]...
 
 # bats test_tags=faults
 @test "what the collection empties is deleted there, too" {
-    service --store "$STORE"
+    service --store "$STORE" --store-after 1s
     deliver j
     deliver k --seed 7
     all_stored
