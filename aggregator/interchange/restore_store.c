@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 #define SEGMENTS "/segments/"
-#define WINDOW_MAX ((size_t)1 << 20)    // bytes of one question
+#define WINDOW_MAX ((size_t)1 << 20)    // bytes of one question; or some blocks
+#define BLOCKS 4
 #define NEAR 65536              // bytes: fewer are not worth another question
 
 /* ---- which roots ---- */
@@ -104,8 +105,15 @@ struct window {
     int fd;
     uint8_t *bytes;
     uint64_t at, end;           // the last one, which is in 'bytes'
-    size_t size;                // of the next one
+    size_t size, most;          // of the next one
+    uint64_t hole;              // where the first bytes are that were left out
 };
+
+static void leave_out (struct window *w, uint64_t up_to)
+{
+    if (w->hole == UINT64_MAX && up_to > w->end)
+        w->hole = w->end;
+}
 
 static int fetch (struct window *w, uint64_t at)
 {
@@ -129,19 +137,20 @@ static int fetch (struct window *w, uint64_t at)
 static int reach (struct window *w, uint64_t at)
 {
     uint64_t from = at / w->t->block * w->t->block;
-    size_t least = 4 * (size_t)w->t->block;
+    size_t least = BLOCKS * (size_t)w->t->block;
 
     if (at >= w->at && (at + RECORD_MAX <= w->end ||
                         w->end == w->object->size))
         return 0;
     if (w->end > 0 && from < w->end + NEAR) {
-        w->size = 2 * w->size < WINDOW_MAX ? 2 * w->size : WINDOW_MAX;
+        w->size = 2 * w->size < w->most ? 2 * w->size : w->most;
         from = from < w->end ? from : w->end;
     } else {
         w->size = least;
     }
-    while (at + RECORD_MAX > from + w->size && w->size < WINDOW_MAX)
+    while (at + RECORD_MAX > from + w->size && w->size < w->most)
         w->size *= 2;
+    leave_out (w, from);
     return fetch (w, from);
 }
 
@@ -151,7 +160,7 @@ static int fetch_up_to (struct window *w, uint64_t end)
     int rc = 0;
 
     while (rc == 0 && w->end < end) {
-        w->size = WINDOW_MAX;
+        w->size = w->most;
         rc = fetch (w, w->end);
     }
     return rc;
@@ -178,17 +187,36 @@ static int take_heads (struct window *w, struct record *r)
     return rc;
 }
 
+/* Who reads looks for holes: without them, zeros would be bytes. */
+static int check_hole (const struct window *w)
+{
+    struct taking *t = w->t;
+    off_t hole = w->hole == UINT64_MAX
+                     ? 0 : lseek (w->fd, (off_t)w->hole, SEEK_HOLE);
+
+    return w->hole == UINT64_MAX || (hole >= 0 && (uint64_t)hole == w->hole)
+               ? 0 : err_set (t->err, EOPNOTSUPP, "the file system of %s does not "
+                              "say where a file has holes, and contents that stay "
+                              "in a store need that: make the root on another",
+                              t->part);
+}
+
 static int take_bytes (struct taking *t, const struct object_facts *o, int fd)
 {
-    struct window w = { .t = t, .object = o, .fd = fd };
+    size_t least = BLOCKS * (size_t)t->block;
+    struct window w = { .t = t, .object = o, .fd = fd, .hole = UINT64_MAX,
+                        .most = least > WINDOW_MAX ? least : WINDOW_MAX };
     struct record *r = malloc (sizeof (*r));
     int rc;
 
-    w.bytes = malloc (WINDOW_MAX + 4 * t->block);
+    w.bytes = malloc (w.most);
     rc = r && w.bytes ? take_heads (&w, r)
                       : err_set (t->err, ENOMEM, "no memory to restore");
+    leave_out (&w, o->size);
     if (rc == 0 && (ftruncate (fd, (off_t)o->size) < 0 || fsync (fd) < 0))
         rc = err_sys (t->err, errno, "cannot write a segment");
+    if (rc == 0)
+        rc = check_hole (&w);
     free (w.bytes);
     free (r);
     return rc;
