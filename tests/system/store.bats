@@ -567,6 +567,13 @@ known ()
     [ ! -e root ]
     object rm "0123456789abcdef0123456789abcdef/segments/00000001"
     size=$(stat -c %s old/segments/00000001)
+    # what is damaged on its way is asked for once more
+    faults '[{"fault": "flip", "method": "GET", "key": "segments/", "times": 3}]'
+    run "$ROLLCALL" restore --store "$STORE" flipped
+    expect_status 0
+    run "$ROLLCALL" archive --root flipped verify
+    expect_status 0
+    faults '[]'
     before=$(counted read)
     run "$ROLLCALL" restore --store "$STORE" root
     expect_status 0
