@@ -223,7 +223,7 @@ static int delete_collected (struct uploads *u, struct err *err)
     size_t n = 0;
     int rc = object_mark_list (u->root, true, &numbers, &n, err);
 
-    if (rc == 0 && n > 0)
+    if (rc == 0)
         rc = keep_copied (u, numbers, &n, err);
     if (rc == 0 && n > 0)
         rc = object_owner_check (u->store, u->root, u->id, err);
