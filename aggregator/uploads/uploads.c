@@ -40,6 +40,7 @@ struct uploads {
     pthread_cond_t more;        // to do, or stop
     struct waiting *list;       // in order; the first one is under way
     size_t n;
+    int64_t conflict;           // the first segment that cannot go there; 0: none
     struct uploads_state state;
 };
 
@@ -173,12 +174,57 @@ static int delete_object (struct uploads *u, int64_t segment, struct err *err)
     return rc < 0 ? rc : object_mark_drop (u->root, segment, err);
 }
 
+/* The first segment that is not there. */
+static int64_t first_waiting (struct uploads *u)
+{
+    int64_t ret;
+
+    (void)pthread_mutex_lock (&u->lock);
+    ret = u->offered + 1;
+    if (u->conflict > 0 && u->conflict < ret)
+        ret = u->conflict;
+    for (size_t i = 0; i < u->n; i++) {
+        if (u->list[i].segment.segment < ret)
+            ret = u->list[i].segment.segment;
+    }
+    (void)pthread_mutex_unlock (&u->lock);
+    return ret;
+}
+
+/* Keep, of the segments that were collected, those of which all that was alive is
+ * there: in others, which may have been collected before they went there.
+ */
+static int keep_copied (struct uploads *u, int64_t *numbers, size_t *n,
+                        struct err *err)
+{
+    int64_t waiting = first_waiting (u), first = waiting;
+    struct object_mark m;
+    size_t kept = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < *n && rc == 0; i++) {
+        if (object_mark_copied_to (u->root, numbers[i]) < waiting)
+            continue;
+        rc = object_mark_read (u->root, numbers[i], &m, err);
+        if (rc == 0 && !*m.etag && numbers[i] < first)
+            first = numbers[i];
+    }
+    for (size_t i = 0; i < *n && rc == 0; i++) {
+        if (object_mark_copied_to (u->root, numbers[i]) < first)
+            numbers[kept++] = numbers[i];
+    }
+    *n = kept;
+    return rc;
+}
+
 static int delete_collected (struct uploads *u, struct err *err)
 {
     int64_t *numbers = NULL;
     size_t n = 0;
     int rc = object_mark_list (u->root, true, &numbers, &n, err);
 
+    if (rc == 0)
+        rc = keep_copied (u, numbers, &n, err);
     if (rc == 0 && n > 0)
         rc = object_owner_check (u->store, u->root, u->id, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
@@ -237,6 +283,8 @@ static void take_off (struct uploads *u, const struct store_extent *e, int rc)
     s->stored += rc == 0;
     s->stored_bytes += rc == 0 ? e->end : 0;
     s->conflicts += rc == -EEXIST;
+    if (rc == -EEXIST && (u->conflict == 0 || e->segment < u->conflict))
+        u->conflict = e->segment;
 }
 
 /* The same for the status; (e is NULL) of deletions. */

@@ -254,8 +254,9 @@ static int compare_members (const void *a, const void *b, void *member)
 {
     const struct keyring_entry *const *x = a, *const *y = b;
     size_t at = *(const size_t *)member;
+    int rc = strcmp (member_of (*x, at), member_of (*y, at));
 
-    return strcmp (member_of (*x, at), member_of (*y, at));
+    return rc ? rc : (*x > *y) - (*x < *y);
 }
 
 /* Every message of every agent is looked up. */

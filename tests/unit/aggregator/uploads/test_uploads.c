@@ -202,7 +202,7 @@ static void test_delete (void **state)
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 9, &m, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, 0, NULL), 0);
     begin (&f, r, answers, 3);
     until (&f, is_deleted);
     assert_non_null (strstr (http_script_request (f.script, 1), "DELETE "));
@@ -215,6 +215,43 @@ static void test_delete (void **state)
     assert_int_equal (object_mark_read (r->dir, 9, &m, NULL), 0);
     assert_int_equal (m.state, OBJECT_BEGUN);
     end (&f);
+}
+
+/* It is deleted once what was alive in it is there, too: 8 was copied into 1, and 9,
+ * which never went there, into 2.
+ */
+static bool is_stored_first (const struct fixture *f)
+{
+    return f->now.stored == 1;
+}
+
+static void test_delete_later (void **state)
+{
+    struct object_mark m = { .state = OBJECT_WHOLE, .url = "s3://bucket/pre",
+                             .etag = "mine" };
+    struct fixture f = { .u = NULL };
+    struct root *r = *state;
+    const char *answers[] = { NOT_THERE, NO_KEY, f.owner, FINE, f.there, f.owner,
+                              FINE };
+    int64_t *gone = NULL;
+    size_t n = 0;
+
+    as_there (&f, r, sealed (r, "first"));
+    (void)enter (r, true_item ("b", "second"), "second");
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, 1, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 9, 2, NULL), 0);
+    begin (&f, r, answers, 7);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, is_stored_first);
+    assert_int_equal (f.now.deleted, 0);
+    until (&f, is_deleted);
+    end (&f);
+    assert_int_equal (object_mark_list (r->dir, true, &gone, &n, NULL), 0);
+    assert_int_equal (n, 1);
+    assert_int_equal (gone[0], 9);
+    free (gone);
 }
 
 /* Without the right to delete, segments go there all the same. */
@@ -231,7 +268,7 @@ static void test_no_delete (void **state)
     as_there (&f, r, sealed (r, "first"));
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, 0, NULL), 0);
     begin (&f, r, answers, 9);
     until (&f, has_failed);
     assert_int_equal (uploads_offer (f.u, r->s), 0);
@@ -262,7 +299,7 @@ static void test_no_delete_cache (void **state)
     bytes[40000] = '\0';
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, 0, NULL), 0);
     m.size = sealed (r, bytes);
     as_there (&f, r, m.size);
     etag = strchr (f.there, '"') + 1;
@@ -296,8 +333,8 @@ static void test_delete_theirs (void **state)
 
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 9, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, 0, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 9, 0, NULL), 0);
     begin (&f, r, answers, 2);
     until (&f, is_deleted_twice);
     assert_int_equal (http_script_count (f.script), 2);
@@ -314,7 +351,7 @@ static void test_not_owner (void **state)
 
     (void)sealed (r, "first");
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 9, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 9, 0, NULL), 0);
     begin (&f, r, answers, 4);
     http_script_padded (f.owner, sizeof (f.owner), "{\"owner\":\"other\","
                         "\"host\":\"there\"}", OWNER_BYTES);
@@ -399,7 +436,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_upload), ROOT_TEST (test_conflict),
-        ROOT_TEST (test_delete), ROOT_TEST (test_no_delete),
+        ROOT_TEST (test_delete), ROOT_TEST (test_delete_later),
+        ROOT_TEST (test_no_delete),
         ROOT_TEST (test_no_delete_cache), ROOT_TEST (test_delete_theirs),
         ROOT_TEST (test_not_owner), ROOT_TEST (test_probe),
         ROOT_TEST (test_sealed), ROOT_TEST (test_age),
