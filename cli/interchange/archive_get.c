@@ -175,12 +175,30 @@ static bool is_same (const struct getting *g, const struct ledger_item *i,
     return same;
 }
 
+/* 0: the others are worth having. */
+static int not_written (struct getting *g, const char *path, int rc,
+                        const struct err *err)
+{
+    if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
+        rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
+        (rc == -EEXIST && g->files > 0)) {
+        g->bad++;
+        g->there += rc == -EEXIST;
+        return cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err->text);
+    }
+    if (rc == -EEXIST)
+        return cli_fail (g->command, rc, "%s/%s exists, and nothing is "
+                         "overwritten: name a directory that does not have it",
+                         g->dir, path);
+    return cli_fail (g->command, rc, "%s/%s: %s", g->dir, path, err->text);
+}
+
 static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
 {
     struct getting *g = arg;
     struct err err = { "" };
     char path[PATH_MAX];
-    bool bad = false, damaged;
+    bool bad, damaged;
     int rc;
 
     if (atomic_load (&cli_cancelled))
@@ -199,19 +217,9 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     if (rc == -EEXIST && g->later && is_same (g, i, path))
         return 0;
     damaged = rc == -EBADMSG || rc == -ENOENT;
-    if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
-        rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
-        (rc == -EEXIST && g->files > 0)) {
-        g->bad++;               // the others are worth having
-        bad = true;
-        g->there += rc == -EEXIST;
-        rc = cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err.text);
-    } else if (rc == -EEXIST) {
-        (void)cli_fail (g->command, rc, "%s/%s exists, and nothing is "
-                        "overwritten: name a directory that does not have it",
-                        g->dir, path);
-    } else if (rc < 0) {
-        (void)cli_fail (g->command, rc, "%s/%s: %s", g->dir, path, err.text);
+    bad = rc < 0;
+    if (bad) {
+        rc = not_written (g, path, rc, &err);
     } else {
         g->files++;
         g->shipments += i->kind == ITEM_ROWS;
