@@ -474,7 +474,7 @@ static int show_of_place (struct show_options *opt,
     rc = place_begin (place, request, &v, &err);
     json_free (request);
     return rc < 0 ? FAIL (EX_OSERR, "%s", err.text)
-                  : place_print (&show_command, &v);
+                  : place_print (&show_command, &v, 0);
 }
 
 /* From the one of several aggregators that has it. */

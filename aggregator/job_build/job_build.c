@@ -43,7 +43,9 @@ static int add_source (void *arg, const struct ledger_item *item)
     return 0;
 }
 
-/* 'through': its bytes come from there; NULL: from the store. */
+/* 'through': its bytes come from there, which tells what is unread; NULL: from the
+ * store.
+ */
 static int read_shipment (struct job_build *b, size_t source,
                           const struct byte_source *through,
                           const struct row_sink *sink, struct capture *c,
@@ -68,7 +70,8 @@ static int read_shipment (struct job_build *b, size_t source,
     rc = sink ? shipment_replay (&from, sink, c, err)
               : shipment_read_meta (&from, c, err);
     rc = r ? store_reader_why (r, rc, err) : rc;
-    s->unread = r && rc == -EIO && store_reader_is_unread (r);
+    // a write can fail in the same way
+    s->unread = rc == -EIO && (r ? store_reader_is_unread (r) : s->unread);
     store_reader_destroy (r);
     return s->unread ? err_set (err, EBADMSG, "the disk did not give its bytes "
                                 "(%s): rollcall fsck aggregator --repair sets "

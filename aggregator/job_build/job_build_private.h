@@ -21,7 +21,8 @@ struct shipment_source {
     char *capture;              // the memory of all three
     const char *dir, *host;
     bool superseded, lost;
-    bool unread;                // the disk did not give its bytes
+    bool unread;                // the disk did not give its bytes, here or at
+                                // rank 0
 };
 
 struct rank_gone {              // captures of a rank were removed on purpose

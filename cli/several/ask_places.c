@@ -268,7 +268,7 @@ static int take (int *fd, struct buf *b)
     return b->failed ? -E2BIG : 0;
 }
 
-int place_print (const struct command_spec *c, struct place_view *v)
+int place_print (const struct command_spec *c, struct place_view *v, int quiet)
 {
     struct buf out, said;
     struct err why;
@@ -287,11 +287,17 @@ int place_print (const struct command_spec *c, struct place_view *v)
         if (p[1].revents && rc == 0)
             rc = take (&v->said, &said);
         put_whole_lines (&out, v->out < 0, stdout);
-        put_whole_lines (&said, v->said < 0, stderr);
+        if (!quiet)
+            put_whole_lines (&said, v->said < 0, stderr);
     }
+    status = place_end (v, &why);
+    quiet = quiet && rc == 0 && status == quiet;
+    if (!quiet)
+        put_whole_lines (&said, true, stderr);
     buf_fini (&out);
     buf_fini (&said);
-    status = place_end (v, &why);
+    if (quiet)
+        return status;
     if (rc < 0)
         return cli_fail (c, EX_DATAERR, "%s: its answer is too long",
                          v->place->name);

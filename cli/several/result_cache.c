@@ -181,7 +181,7 @@ static int bring (const struct command_spec *c, const struct job_copy *copy,
     rc = copy_bytes (v.out, to, copy->result_bytes);
     (void)close (v.out);
     v.out = -1;
-    status = place_print (c, &v);
+    status = place_print (c, &v, 0);
     if (rc == 0 || (rc == -EBADMSG && status != 0))
         return status;
     return rc == -EBADMSG || rc == -EFBIG

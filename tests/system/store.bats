@@ -173,6 +173,8 @@ fsck_store ()                       # [OPTION]...
     faults '[]'
     fsck_store --repair --store-endpoint "http://localhost:$STORE_PORT"
     shows "not at http://localhost:$STORE_PORT: nothing is repaired"
+    fsck_store --store-proxy http://127.0.0.1:1
+    shows "127.0.0.1 port 1"
     fsck_store --repair --delete-orphans
     expect_status 1
     service --store "$STORE"
@@ -564,6 +566,8 @@ known ()
     expect_status 66
     run "$ROLLCALL" restore --store s3://bucket/none root
     expect_status 66
+    run "$ROLLCALL" restore --store "$STORE" --store-proxy http://127.0.0.1:1 root
+    shows "127.0.0.1 port 1"
     [ ! -e root ]
     object rm "0123456789abcdef0123456789abcdef/segments/00000001"
     size=$(stat -c %s old/segments/00000001)

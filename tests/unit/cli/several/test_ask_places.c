@@ -164,7 +164,7 @@ static void test_left (void **state)
     // as after an interrupt
     assert_int_equal (place_begin (&place, request, &v, &why), 0);
     atomic_store (&cli_cancelled, true);
-    assert_int_equal (place_print (NULL, &v), EX_IOERR);
+    assert_int_equal (place_print (NULL, &v, 0), EX_IOERR);
     atomic_store (&cli_cancelled, false);
     (void)alarm (0);
     lives = false;
