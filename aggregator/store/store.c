@@ -167,6 +167,11 @@ int store_each_sealed (const struct store *s, int64_t after,
     return rc;
 }
 
+struct store_extent store_open_extent (const struct store *s)
+{
+    return (struct store_extent){ s->segment, s->committed };
+}
+
 /* ---- appending ---- */
 
 int store_open_next (struct store *s, struct err *err)

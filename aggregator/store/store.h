@@ -176,6 +176,9 @@ int store_each_sealed (const struct store *s, int64_t after,
                        int (*fn) (void *arg, const struct store_extent *e),
                        void *arg);
 
+/* The open segment, with its committed bytes, which never change, too. */
+struct store_extent store_open_extent (const struct store *s);
+
 /* ---- reading: any thread may, with a reader of its own ---- */
 
 /* The chunks of a content, in order. */

@@ -2,6 +2,7 @@
 #include "uploads/uploads.h"
 
 #include "uploads/cache.h"
+#include "uploads/early_sums.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
@@ -35,12 +36,14 @@ struct uploads {
     bool probed;                // the store does all that is needed
     struct cache cache;
     struct cache_state cached;  // of the thread
+    struct early_sums early;    // of the thread
     // below: under the lock
     pthread_mutex_t lock;
     pthread_cond_t more;        // to do, or stop
     struct waiting *list;       // in order; the first one is under way
     size_t n;
     int64_t conflict;           // the first segment that cannot go there; 0: none
+    struct store_extent open;   // what is committed of the one that fills
     struct uploads_state state;
 };
 
@@ -88,17 +91,36 @@ static int put_or_check (struct carried *c, struct object_file *f,
     return object_put_file (c->u->store, f, err);
 }
 
-/* Write it, unless it is there.  -EEXIST: with other bytes. */
+/* What is here is not what was hashed, or was changed on its way: damage is named,
+ * and not sent; else all is hashed anew.
+ */
+static int judge (struct carried *c, int fd, uint64_t size, struct err *err)
+{
+    struct segment f = { .fd = fd, .number = c->segment };
+    struct err why;
+    size_t bad;
+
+    early_sums_forget (&c->u->early);
+    if (record_count_bad (&f, size, &bad, &why) < 0 || bad == 0)
+        return -EBADMSG;
+    return err_set (err, EEXIST, "segment %lld is damaged, and is not uploaded: "
+                    "see rollcall fsck", (long long)c->segment);
+}
+
+/* Write it, unless it is there.  -EEXIST: with other bytes, or it is damaged. */
 static int put (struct carried *c, int fd, uint64_t size, struct err *err)
 {
     char key[OBJECT_MARK_KEY_MAX];
     struct object_file f = { .key = key, .fd = fd, .size = size,
+                             .sums = early_sums_of (&c->u->early, c->segment),
                              .begun = note_upload, .arg = c };
     int rc;
 
     object_mark_key (c->u->id, c->segment, key);
     PRINT (f.upload, "%s", c->mark.upload);
     rc = put_or_check (c, &f, err);
+    if (rc == -EBADMSG && f.sums)
+        return judge (c, fd, size, err);
     PRINT (c->mark.etag, "%s", f.etag);
     c->mark.upload[0] = '\0';
     return rc < 0 ? rc : set_mark (c, OBJECT_WHOLE, err);
@@ -240,6 +262,11 @@ static int delete_collected (struct uploads *u, struct err *err)
 
 /* ---- the thread ---- */
 
+static bool has_work (const struct uploads *u)
+{
+    return u->n > 0 || early_sums_due (&u->early, &u->open) > 0;
+}
+
 /* Wait for work, at most so long; false: it is to stop. */
 static bool wait_for_work (struct uploads *u, int64_t ns, bool failed)
 {
@@ -248,7 +275,7 @@ static bool wait_for_work (struct uploads *u, int64_t ns, bool failed)
     int rc = 0;
 
     (void)pthread_mutex_lock (&u->lock);
-    while (rc == 0 && !atomic_load (&u->stop) && (failed || u->n == 0))
+    while (rc == 0 && !atomic_load (&u->stop) && (failed || !has_work (u)))
         rc = pthread_cond_timedwait (&u->more, &u->lock, &t);
     (void)pthread_mutex_unlock (&u->lock);
     return !atomic_load (&u->stop);
@@ -331,6 +358,22 @@ static int probe (struct uploads *u)
     return rc;
 }
 
+static void sum_early (struct uploads *u)
+{
+    struct store_extent open;
+    size_t n;
+
+    (void)pthread_mutex_lock (&u->lock);
+    open = u->open;
+    (void)pthread_mutex_unlock (&u->lock);
+    if (early_sums_due (&u->early, &open) == 0)
+        return;
+    n = early_sums_add (&u->early, u->root, &open);
+    (void)pthread_mutex_lock (&u->lock);
+    u->state.summed += n;
+    (void)pthread_mutex_unlock (&u->lock);
+}
+
 /* Who may not delete may write all the same, and let go. */
 static int do_some (struct uploads *u)
 {
@@ -343,6 +386,7 @@ static int do_some (struct uploads *u)
         why = no_room;
     }
     if (!first_of (u, &e)) {
+        sum_early (u);
         note (u, NULL, deleted, &why);
         return deleted;
     }
@@ -454,6 +498,7 @@ static void init_lock (struct uploads *u)
 
 static void destroy (struct uploads *u)
 {
+    early_sums_forget (&u->early);
     object_store_close (u->store);
     (void)pthread_cond_destroy (&u->more);
     (void)pthread_mutex_destroy (&u->lock);
@@ -520,8 +565,8 @@ int uploads_offer (struct uploads *u, const struct store *s)
 
     (void)pthread_mutex_lock (&u->lock);
     rc = store_each_sealed (s, u->offered, offer, u);
-    if (u->n > 0)
-        (void)pthread_cond_signal (&u->more);
+    u->open = store_open_extent (s);
+    (void)pthread_cond_signal (&u->more);
     (void)pthread_mutex_unlock (&u->lock);
     return rc;
 }

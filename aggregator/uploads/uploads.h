@@ -45,9 +45,12 @@ struct uploads_state {
     uint64_t stored, stored_bytes;      // that are there
     uint64_t local_bytes;       // that segments have here
     uint64_t evicted, linked;   // as cache_state
+    uint64_t summed;            // parts that were hashed while their segment
+                                // filled
     uint64_t lost;              // objects that were gone, and are uploaded again
     uint64_t deleted;           // objects, by this process
-    uint64_t conflicts;         // segments whose object has other bytes
+    uint64_t conflicts;         // segments whose object has other bytes, or that
+                                // were damaged here before they went
     int error;                  // errno of the last try; 0: it went well, or
                                 // has shown a conflict
     char why[ERR_TEXT_MAX];     // its sentence, or ""
