@@ -167,6 +167,12 @@ int store_each_sealed (const struct store *s, int64_t after,
     return rc;
 }
 
+int64_t store_last_used (const struct store *s)
+{
+    return s->committed > 0 ? s->segment
+           : s->nsealed > 0 ? s->sealed[s->nsealed - 1].segment : 0;
+}
+
 /* ---- appending ---- */
 
 int store_open_next (struct store *s, struct err *err)
