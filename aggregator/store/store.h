@@ -307,6 +307,9 @@ int store_list_segments (const char *root, int64_t **numbers, size_t *n,
  */
 int store_seal_after (struct store *s, int64_t age_ns, struct err *err);
 
+/* The last segment with something committed; 0: there is none. */
+int64_t store_last_used (const struct store *s);
+
 /* The path of a segment, for tools. */
 void store_segment_path (const char *root, int64_t n, char out[PATH_MAX]);
 

@@ -44,6 +44,8 @@ struct uploads {
     size_t n;
     int64_t conflict;           // the first segment that cannot go there; 0: none
     struct store_extent open;   // what is committed of the one that fills
+    int64_t whole;              // all that segments before this one had is there
+    bool lacking;               // a segment was removed by hand before it went there
     struct uploads_state state;
 };
 
@@ -137,7 +139,16 @@ static int put_whole (struct carried *c, const struct store_extent *e, int fd,
     return rc == 0 ? put (c, fd, e->end, err) : rc < 0 ? rc : 0;
 }
 
-/* Carry a segment: 0: it is there; 1: there is none any more. */
+/* There is no file: 1 it was collected, 2 somebody else has removed it. */
+static int lacks (struct uploads *u, int64_t segment, struct err *err)
+{
+    struct object_mark mark;
+    int rc = object_mark_read (u->root, segment, &mark, err);
+
+    return rc < 0 ? rc : mark.state == OBJECT_GONE ? 1 : 2;
+}
+
+/* Carry a segment: 0: it is there; 1 or 2: there is none any more, see lacks. */
 static int carry (struct uploads *u, const struct store_extent *e,
                   struct err *err)
 {
@@ -156,8 +167,8 @@ static int carry (struct uploads *u, const struct store_extent *e,
     store_segment_path (u->root, e->segment, path);
     fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return errno == ENOENT ? 1 : err_sys (err, errno, "cannot open %s",
-                                              path);
+        return errno == ENOENT ? lacks (u, e->segment, err)
+                               : err_sys (err, errno, "cannot open %s", path);
     rc = put_whole (&c, e, fd, err);
     (void)close (fd);
     return rc == -ESTALE ? 1 : rc;
@@ -235,6 +246,10 @@ static int keep_copied (struct uploads *u, int64_t *numbers, size_t *n,
         if (object_mark_copied_to (u->root, numbers[i]) < first)
             numbers[kept++] = numbers[i];
     }
+    (void)pthread_mutex_lock (&u->lock);
+    u->whole = rc == 0 ? first : 0;
+    u->state.collected = *n - kept;
+    (void)pthread_mutex_unlock (&u->lock);
     *n = kept;
     return rc;
 }
@@ -310,6 +325,7 @@ static void take_off (struct uploads *u, const struct store_extent *e, int rc)
     s->stored += rc == 0;
     s->stored_bytes += rc == 0 ? e->end : 0;
     s->conflicts += rc == -EEXIST;
+    u->lacking = u->lacking || rc == 2;
     if (rc == -EEXIST && (u->conflict == 0 || e->segment < u->conflict))
         u->conflict = e->segment;
 }
@@ -569,6 +585,16 @@ int uploads_offer (struct uploads *u, const struct store *s)
     (void)pthread_cond_signal (&u->more);
     (void)pthread_mutex_unlock (&u->lock);
     return rc;
+}
+
+bool uploads_have (struct uploads *u, int64_t segment)
+{
+    bool all;
+
+    (void)pthread_mutex_lock (&u->lock);
+    all = segment == 0 || (segment < u->whole && !u->lacking);
+    (void)pthread_mutex_unlock (&u->lock);
+    return all;
 }
 
 void uploads_state (struct uploads *u, struct uploads_state *ret)

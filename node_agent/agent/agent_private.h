@@ -82,6 +82,8 @@ struct targets {
     struct choice choice;
     unsigned at_work;           // copies with a connection: a bit for each
     bool marks_due;             // the spool is to forget marks of others
+    bool keeps;                 // the second copy is in the object store of the
+                                // only aggregator
     struct probe probe;
 };
 

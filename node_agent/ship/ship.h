@@ -72,6 +72,13 @@ void ship_destroy (struct ship *s);     // s may be NULL
  */
 int ship_add_copy (struct ship *s, unsigned copy, struct err *err);
 
+/* The spool keeps what is acknowledged (spool_keep): ask the aggregator of copy 0
+ * with each HELLO how far its object store is, and tell the spool.  'hurry': the
+ * agent waits for that.  ship_lacks_store: it has said that it has no store.
+ */
+void ship_keep (struct ship *s, bool hurry);
+bool ship_lacks_store (const struct ship *s);
+
 /* Deliver only these kinds of items to this copy, a bit (1 << kind) for each;
  * all unless it is called.  Items that are asked for are asked of all.
  */

@@ -10,6 +10,7 @@
 #include "object_store/part_sums.h"
 #include "store/store_private.h"
 #include "uploads/early_sums.h"
+#include "uploads/stored.h"
 #include "uploads/uploads.h"
 
 #include <fcntl.h>
@@ -338,6 +339,7 @@ static void test_conflict (void **state)
     until (&f, is_conflict);
     assert_int_equal (f.now.waiting, 0);
     assert_non_null (strstr (f.now.conflict, "another root"));
+    assert_false (uploads_have (f.u, 1));
     assert_int_equal (f.now.error, 0);
     assert_string_equal (f.now.why, "");
     assert_int_equal (object_mark_read (r->dir, 1, &m, NULL), 0);
@@ -407,6 +409,65 @@ static void test_delete_later (void **state)
     assert_int_equal (n, 1);
     assert_int_equal (gone[0], 9);
     free (gone);
+}
+
+static bool has_first (const struct fixture *f)
+{
+    return uploads_have (f->u, 1);
+}
+
+/* How far the ledger is in the store is known when the segment is, not before. */
+static void test_stored (void **state)
+{
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { NOT_THERE, NO_KEY, f.owner, FINE, f.there };
+    struct stored s = { .hurry_ns = 0 };
+    struct root *r = *state;
+    uint64_t seq;
+
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+    begin (&f, r, answers, 5);
+    stored_look (&s, f.u, r->s, r->l);
+    assert_true (s.mark.epoch == ledger_mark (r->l).epoch && s.mark.seq == 0);
+    (void)enter (r, true_item ("a", "first"), "first");
+    seq = ledger_mark (r->l).seq;
+    stored_look (&s, f.u, r->s, r->l);
+    assert_int_equal (store_open_next (r->s, NULL), 0);
+    stored_look (&s, f.u, r->s, r->l);
+    assert_int_equal (s.mark.seq, 0);
+    as_there (&f, r, r->s->sealed[0].end);
+    assert_false (uploads_have (f.u, 1));
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, has_first);
+    assert_false (uploads_have (f.u, 2));
+    stored_look (&s, f.u, r->s, r->l);
+    assert_int_equal (s.mark.seq, seq);
+    (void)enter (r, true_item ("b", "second"), "second");
+    stored_look (&s, f.u, r->s, r->l);
+    stored_look (&s, f.u, r->s, r->l);
+    assert_int_equal (s.mark.seq, seq);
+    // a ledger that went back begins another epoch
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+    stored_look (&s, f.u, r->s, r->l);
+    assert_int_equal (s.mark.seq, 0);
+    end (&f);
+}
+
+/* The open segment is sealed sooner if somebody waits, and the store goes. */
+static void test_hurry (void **state)
+{
+    struct uploads_state u = { .waiting = 0 };
+    struct stored s = { .hurry_ns = 0 };
+    const int64_t hour = 3600 * NS_PER_S, now = hour;
+
+    (void)state;
+    assert_int_equal (stored_seal_after (&s, &u, hour, now), hour);
+    stored_hurry (&s, now);
+    assert_int_equal (stored_seal_after (&s, &u, hour, now), STORED_HURRY_NS);
+    assert_int_equal (stored_seal_after (&s, &u, 1, now), 1);
+    assert_int_equal (stored_seal_after (&s, &u, hour, now + hour), hour);
+    u.waiting = 1;
+    assert_int_equal (stored_seal_after (&s, &u, hour, now), hour);
 }
 
 /* Without the right to delete, segments go there all the same. */
@@ -592,6 +653,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_upload), ROOT_TEST (test_conflict),
+        ROOT_TEST (test_stored), cmocka_unit_test (test_hurry),
         ROOT_TEST (test_delete), ROOT_TEST (test_delete_later),
         ROOT_TEST (test_no_delete),
         ROOT_TEST (test_no_delete_cache), ROOT_TEST (test_delete_theirs),

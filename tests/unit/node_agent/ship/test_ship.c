@@ -29,6 +29,53 @@ static void test_stale_answer (void **state)
     end (&s);
 }
 
+static void say_stored (uint64_t epoch, uint64_t seq)
+{
+    const struct message m = { .type = MESSAGE_STORED, .mark = { epoch, seq } };
+
+    hear (hearer, NULL, &m, 0, NULL);
+}
+
+/* What is kept is let go by who has what was acknowledged, and by nobody else. */
+static void test_kept (void **state)
+{
+    static const struct ledger_mark mark = { 7, 3 };
+    struct message lost = { .type = MESSAGE_WELCOME, .lost = 1 };
+    struct fixture *f = *state;
+    struct spool_item item;
+    struct shipping s;
+
+    assert_int_equal (spool_keep (f->s, true, NULL), 0);
+    (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+    s = begin (f);
+    ship_keep (s.ship, false);
+    welcome (now_ns);
+    ship_keep (s.ship, true);
+    assert_int_equal (count (MESSAGE_KEPT), 0);         // nothing is
+    spool_set_mark (f->s, 0, &mark);
+    assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
+    ship_keep (s.ship, false);
+    ship_keep (s.ship, false);
+    ship_keep (s.ship, true);
+    assert_int_equal (count (MESSAGE_KEPT), 2);
+    assert_true (said[nsaid - 1].hurry);
+    say_stored (0, 100);
+    assert_true (ship_lacks_store (s.ship));
+    say_stored (8, 2);
+    assert_false (ship_lacks_store (s.ship));
+    assert_int_equal (spool_kept (f->s), 1);
+    lost.sent_ns = ++now_ns;
+    hear (hearer, NULL, &lost, 0, NULL);
+    say_stored (8, 100);
+    assert_int_equal (spool_kept (f->s), 1);
+    now_ns += NS_PER_S;
+    welcome (now_ns);
+    say_stored (8, 3);
+    assert_int_equal (spool_kept (f->s), 0);
+    end (&s);
+}
+
 /* The run would end without what was found behind its last word if that stood
  * until the next round.
  */
@@ -303,7 +350,7 @@ static void test_withdraw_unheard (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (test_stale_answer), TEST (test_not_done), TEST (test_asked),
+        TEST (test_stale_answer), TEST (test_kept), TEST (test_not_done), TEST (test_asked),
         TEST (test_no_room), TEST (test_unknown_ack),
         TEST (test_hello_slows_down), TEST (test_raw), TEST (test_want),
         TEST (test_withdraw), TEST (test_withdraw_unheard),
