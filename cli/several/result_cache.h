@@ -1,7 +1,8 @@
 /* cli/several/result_cache.h - results of other aggregators, kept here
  *
  * In rollcall/results of $XDG_CACHE_HOME, or of ~/.cache: a result as it was
- * built, by what its aggregator says of it; unused ones go after a week.
+ * built, with its parts, by what its aggregator says of it; unused ones go after
+ * a week.
  */
 #ifndef ROLLCALL_SEVERAL_RESULT_CACHE_H
 #define ROLLCALL_SEVERAL_RESULT_CACHE_H
