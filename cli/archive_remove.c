@@ -93,6 +93,13 @@ static void print_removal (const struct archive_remove_options *opt,
                       "bytes\n");
 }
 
+/* What no removal here can reach. */
+static void print_rest (const char *what, const char *at)
+{
+    if (*at)
+        (void)printf ("%s of this job are at %s, and stay there\n", what, at);
+}
+
 static struct json *removal_json (const struct archive_remove_options *opt,
                                   const char *job, const struct removal *r)
 {
@@ -140,6 +147,7 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     struct control_root root = CONTROL_ROOT (opt->root);
     struct err err = { "" };
     struct removal r = { .all = true };
+    char raw_at[FACT_VALUE_MAX], home[FACT_VALUE_MAX];
     struct archive a;
     int status, rc;
 
@@ -150,6 +158,8 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     if ((status = cli_open_archive (opt->command, opt->root, &a)) != 0)
         return status;
     rc = remove_plan (a.ledger, &w, &r, &err);
+    (void)ledger_get_fact (a.ledger, job, FACT_RAW_AT, raw_at, NULL);
+    (void)ledger_get_fact (a.ledger, job, FACT_HOME, home, NULL);
     archive_close (&a);
     // with --apply, a result may be left of it
     if (rc < 0 && (rc != -ENOENT || !opt->apply))
@@ -163,8 +173,11 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     control_release (&root);
     if (status != 0)
         return status;
-    if (!opt->json)
+    if (!opt->json) {
         print_removal (opt, job, &r);
+        print_rest ("raw files", raw_at);
+        print_rest ("rows", home);
+    }
     return finish (opt, opt->json ? removal_json (opt, job, &r) : NULL);
 }
 

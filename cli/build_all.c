@@ -298,12 +298,15 @@ static int run_jobs (struct build_all *b)
     return status;
 }
 
-/* One after the other, each by all processes of the launch. */
+/* One after the other, each by all processes of the launch; no more once one of
+ * them was sent away.
+ */
 static int run_together (struct build_all *b)
 {
     int status = 0;
 
-    for (size_t i = 0; i < b->njobs && status == 0; i++) {
+    for (size_t i = 0; i < b->njobs && status == 0 && team_is_whole (cli_team);
+         i++) {
         struct build_outcome o;
 
         if (atomic_load (&cli_cancelled))

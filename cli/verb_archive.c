@@ -515,10 +515,7 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
         return print_result (a, argv[1], argc > 2 ? argv[2] : NULL);
     if (strcmp (argv[0], "verify") == 0)
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
-    if (strcmp (argv[0], "export") == 0)
-        return archive_export (opt, a, argv[1], argv[2]);
-    a->threads = (unsigned)opt->threads;
-    return archive_get_files (opt, a, argc - 1, argv + 1);
+    return archive_export (opt, a, argv[1], argv[2]);
 }
 
 static bool is_get (const struct archive_verb *v)
@@ -610,6 +607,15 @@ static int put (const struct archive_options *opt, int argc, char **argv)
                : archive_import (opt, argv[1]);
 }
 
+static int get_of_root (const struct archive_options *opt, int argc,
+                        char **argv)
+{
+    const struct cli_place root = { opt->root, NULL };
+    const struct archive_source from = { &root, "" };
+
+    return archive_get_all (opt, &from, 1, argc, argv);
+}
+
 static int at_root (struct archive_options *opt, const struct archive_verb *v,
                     int argc, char **argv)
 {
@@ -622,13 +628,12 @@ static int at_root (struct archive_options *opt, const struct archive_verb *v,
         return mark (opt, argc, argv);
     if ((status = remove_something (opt, v, argc, argv)) >= 0)
         return status;
+    if (is_get (v))
+        return get_of_root (opt, argc, argv);
     if (cli_needs_view (opt->root)) {
         if (isatty (STDOUT_FILENO))
             opt->width = (int64_t)cli_width (opt->width);
-        return strcmp (v->name, "get") == 0
-                   ? archive_get_by_view (opt, argc, argv)
-                   : cli_view (&archive_command, opt->root, opt, argc,
-                               argv);
+        return cli_view (&archive_command, opt->root, opt, argc, argv);
     }
     status = strcmp (v->name, "ls") == 0
                  ? cli_open_lists (&archive_command, opt->root, &a)
@@ -642,9 +647,9 @@ static int at_root (struct archive_options *opt, const struct archive_verb *v,
 
 /* ---- several aggregators ---- */
 
-static int from_place (struct archive_options *opt,
-                       const struct archive_verb *v,
-                       const struct cli_place *place, int argc, char **argv)
+static int list_of_place (struct archive_options *opt,
+                          const struct archive_verb *v,
+                          const struct cli_place *place, int argc, char **argv)
 {
     struct place_view view;
     struct json *request;
@@ -656,13 +661,29 @@ static int from_place (struct archive_options *opt,
         return at_root (opt, v, argc, argv);
     if (isatty (STDOUT_FILENO))
         opt->width = (int64_t)cli_width (opt->width);
-    if (is_get (v))
-        return archive_get_by_place (opt, place, argc, argv);
     request = cli_view_request (&archive_command, opt, argc, argv);
     rc = place_begin (place, request, &view, &err);
     json_free (request);
     return rc < 0 ? FAIL (EX_OSERR, "%s", err.text)
-                  : place_print (&archive_command, &view);
+                  : place_print (&archive_command, &view, 0);
+}
+
+/* The files of a job: of the best copy, and if that is divided, of all that have
+ * some.
+ */
+static int get_of_copies (const struct archive_options *opt,
+                          const struct job_copies *j, int argc, char **argv)
+{
+    struct archive_source from[OPTION_LIST_MAX + ENDPOINTS_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < j->n; i++) {
+        const struct job_copy *c = &j->list[i];
+
+        if (i == 0 || *j->list[0].raw_at || *j->list[0].home)
+            from[n++] = (struct archive_source){ c->place, c->raw_at };
+    }
+    return archive_get_all (opt, from, n, argc, argv);
 }
 
 /* ls and get, of the aggregator that has the job. */
@@ -685,7 +706,8 @@ static int at_several (struct archive_options *opt,
         status = job_copies_find (&archive_command, &p, argv[1], false, &j,
                                   &copy);
     if (status == 0)
-        status = from_place (opt, v, copy->place, argc, argv);
+        status = is_get (v) ? get_of_copies (opt, &j, argc, argv)
+                            : list_of_place (opt, v, copy->place, argc, argv);
     job_copies_fini (&j);
     cli_places_close (&p);
     return status;

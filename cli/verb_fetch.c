@@ -155,10 +155,15 @@ static void print_state (const struct json *j, const char *job)
     const char *state = json_text (json_get (j, "state"), "");
     const char *why = json_text (json_get (j, "why"), "");
     const char *host = json_text (json_get (j, "host"), "?");
+    const char *raw_at = json_text (json_get (j, "raw_at"), "");
     char shown[UTF8_ESCAPED (1024)];
 
     if (strcmp (state, "came") == 0)
         print_came (j, job);
+    else if (*raw_at)
+        (void)printf ("raw files of this job are delivered to %s: they are "
+                      "there, unless its agents run without --spread now",
+                      utf8_escape (raw_at, UTF8_COLUMN, shown));
     else if (strcmp (state, "no-agent") == 0)
         (void)printf ("no agent of host %s is connected: start rollcall-agent "
                       "there, without --once; it is asked as soon as it "

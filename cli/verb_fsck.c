@@ -5,6 +5,7 @@
 #include "find_result.h"
 #include "fsck/check_objects.h"
 #include "json/json.h"
+#include "options/store_options.h"
 #include "publish/result_parts.h"
 #include "publish/rows_digest.h"
 #include "spool/check_spool.h"
@@ -37,12 +38,7 @@ static const struct option_spec options[] = {
       "ROLLCALL_STORE",
       "aggregator: compare its segments with its objects in this store, too: "
       "s3://BUCKET/PREFIX, as for rollcall-aggregator."),
-    OPTION_BESIDE ("store", TEXT, "store-endpoint", struct fsck_options,
-      store.endpoint,
-      "URL", NULL, "AWS_ENDPOINT_URL", "Where that store is."),
-    OPTION_BESIDE ("store", TEXT, "store-ca", struct fsck_options,
-      store.ca_file, "FILE",
-      NULL, "AWS_CA_BUNDLE", "Certificates of those who may vouch for it."),
+    STORE_OPTIONS (struct fsck_options, store),
     OPTION_SWITCH_BESIDE ("store", "delete-orphans", struct fsck_options,
       delete_orphans,
       "Delete objects of this root in the store that have no segment here. If "

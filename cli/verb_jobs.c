@@ -436,8 +436,7 @@ static bool has_no_service (const struct jobs_options *opt)
 {
     char path[PATH_MAX];
 
-    return !opt->where.roots.said && strcmp (opt->root, ROOT_DEFAULT) == 0 &&
-           !opt->job &&
+    return strcmp (opt->root, ROOT_DEFAULT) == 0 && !opt->job &&
            fileio_join (path, sizeof (path), opt->root, "ledger.db") &&
            access (path, F_OK) < 0 && errno == ENOENT;
 }

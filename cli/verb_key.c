@@ -49,7 +49,7 @@ static const struct option_spec options[] = {
 };
 
 static const struct command_spec key_command = {
-    "rollcall key", "new NAME | enrol FILE|KEY NAME | bind NAME | list | "
+    "rollcall key", "new NAME | enrol FILE|KEY NAME | enrol DIR | bind NAME | list | "
     "rotate NAME | revoke NAME",
     "Make keys, and say which nodes may connect to the aggregator here.",
     options, sizeof (options) / sizeof (options[0]),
@@ -59,7 +59,7 @@ static const struct command_spec key_command = {
 
 struct action {
     const char *name;
-    int operands;
+    int least, operands;
     const char *wanted;         // the operands, as a question
     int (*run) (const struct key_options *o, const char *dir, char **args,
                 struct err *err);
@@ -147,20 +147,41 @@ static int run_bind (const struct key_options *o, const char *dir,
                                   "--reads or --reads-all");
 }
 
+struct enrolling {
+    const struct key_options *o;
+    const char *dir;
+};
+
+static int tell_enrolled (void *arg, const struct keyring_entry *e,
+                          struct err *err)
+{
+    const struct enrolling *x = arg;
+    char fingerprint[KEY_FINGERPRINT_SIZE];
+
+    key_fingerprint (e->file.public_key, fingerprint);
+    (void)printf ("enrolled      %s, key %s\n", e->file.name, fingerprint);
+    return has_use (x->o) ? bind_key (x->o, x->dir, e->file.name, err) : 0;
+}
+
+/* A key and its name, or a directory of keys. */
 static int run_enrol (const struct key_options *o, const char *dir,
                       char **args, struct err *err)
 {
-    char key[NET_KEY_SIZE], fingerprint[KEY_FINGERPRINT_SIZE];
-    int rc = key_read_public (args[0], key, err);
+    const int64_t grace = o->replace ? grace_s (o) : -1;
+    struct enrolling x = { o, dir };
+    struct keyring_entry e = { .state = KEY_ENROLLED };
+    int rc;
 
+    if (!args[1]) {
+        rc = keyring_enrol_all (dir, args[0], grace, tell_enrolled, &x, err);
+        return rc != 0 ? rc : err_set (err, ENOENT, "%s has no NAME.pub",
+                                       args[0]);
+    }
+    rc = key_read_public (args[0], e.file.public_key, err);
     if (rc == 0)
-        rc = keyring_enrol (dir, args[1], key, o->replace ? grace_s (o) : -1,
-                            err);
-    if (rc < 0)
-        return rc;
-    key_fingerprint (key, fingerprint);
-    (void)printf ("enrolled      %s, key %s\n", args[1], fingerprint);
-    return has_use (o) ? bind_key (o, dir, args[1], err) : 0;
+        rc = keyring_enrol (dir, args[1], e.file.public_key, grace, err);
+    PRINT (e.file.name, "%s", args[1]);
+    return rc < 0 ? rc : tell_enrolled (&x, &e, err);
 }
 
 static int run_rotate (const struct key_options *o, const char *dir,
@@ -324,12 +345,13 @@ static int run_list (const struct key_options *o, const char *dir, char **args,
 /* ---- the verb ---- */
 
 static const struct action actions[] = {
-    { "new", 1, "which NAME", run_new },
-    { "enrol", 2, "which key (FILE|KEY), and which NAME", run_enrol },
-    { "bind", 1, "which NAME", run_bind },
-    { "list", 0, "", run_list },
-    { "rotate", 1, "which NAME", run_rotate },
-    { "revoke", 1, "which NAME", run_revoke },
+    { "new", 1, 1, "which NAME", run_new },
+    { "enrol", 1, 2, "which key (FILE|KEY), and which NAME; or which DIR",
+      run_enrol },
+    { "bind", 1, 1, "which NAME", run_bind },
+    { "list", 0, 0, "", run_list },
+    { "rotate", 1, 1, "which NAME", run_rotate },
+    { "revoke", 1, 1, "which NAME", run_revoke },
 };
 
 /* The action that the words mean; NULL after a message to the user. */
@@ -344,12 +366,12 @@ static const struct action *action_of (int argc, char **argv)
     if (!a)
         (void)FAIL (0, "name a command (usage: %s %s)", key_command.name,
                     key_command.usage);
-    else if (argc - 1 < a->operands)
+    else if (argc - 1 < a->least)
         (void)FAIL (0, "%s: %s?", a->name, a->wanted);
     else if (argc - 1 > a->operands)
         (void)FAIL (0, "%s: unexpected argument \"%s\"", a->name,
                     argv[a->operands + 1]);
-    return a && argc - 1 == a->operands ? a : NULL;
+    return a && argc - 1 >= a->least && argc - 1 <= a->operands ? a : NULL;
 }
 
 static int status_of (int rc)

@@ -93,14 +93,15 @@ static int print_mark (void *arg, const struct ledger_fact *f)
     struct shown *s = arg;
     char at[CLOCK_TEXT_MAX], by[FACT_BY_MAX + 8] = "";
 
+    if (f->gone)
+        return 0;
     if (strcmp (f->key, FACT_HOME) == 0) {
         line (s->f, "rows at", f->value);
         s->elsewhere = true;
     }
     if (strcmp (f->key, FACT_RAW_AT) == 0)
         line (s->f, "raw files at", f->value);
-    if (f->gone || (strcmp (f->key, FACT_TAG) != 0 &&
-                    strcmp (f->key, FACT_PIN) != 0))
+    if (strcmp (f->key, FACT_TAG) != 0 && strcmp (f->key, FACT_PIN) != 0)
         return 0;
     clock_text (f->at_ns, at);
     if (*f->by)
@@ -473,7 +474,7 @@ static int show_of_place (struct show_options *opt,
     rc = place_begin (place, request, &v, &err);
     json_free (request);
     return rc < 0 ? FAIL (EX_OSERR, "%s", err.text)
-                  : place_print (&show_command, &v);
+                  : place_print (&show_command, &v, 0);
 }
 
 /* From the one of several aggregators that has it. */

@@ -13,9 +13,12 @@
 
 #define ANSWERS_MAX 16          // at a time: some wait to be taken when their
                                 // processes have ended
+#define ANSWERS_OF_KEY 4        // of these
+#define TURN_PIECES 8           // of an answer, in one turn of the loop
 #define LOOK_NS (100 * NS_PER_MS)       // when there was no room to send
 #define SILENT_NS (60 * NS_PER_S)       // whoever says nothing for so long has
-                                        // gone
+                                        // gone, ...
+#define PROBE_NS (5 * NS_PER_S) // ... and whose connection has ended at once
 
 struct answer {
     struct answers *all;
@@ -146,13 +149,13 @@ static bool hold (struct answer *x, enum answer_stream stream)
     return true;
 }
 
-/* A stream that nothing may be sent of is not looked at: its end would be seen
+/* A stream that nothing may, or can, be sent of is not looked at: it would be seen
  * again and again.
  */
 static void watch (struct answer *x)
 {
     for (unsigned i = 0; i < ANSWER_STREAMS; i++) {
-        bool wanted = x->fds[i] >= 0 && x->credit > 0;
+        bool wanted = x->fds[i] >= 0 && x->credit > 0 && x->nheld == 0;
 
         if (x->watched[i] && !wanted)
             loop_del_fd (x->all->loop, x->fds[i]);
@@ -184,17 +187,17 @@ static void say_end (struct answer *x)
 static void pump (void *arg)
 {
     struct answer *x = arg;
+    int rc = 1;
 
-    if (x->nheld > 0 && send_piece (x) <= 0)
-        return;
-    for (unsigned i = 0; i < ANSWER_STREAMS; i++) {
-        while (hold (x, i)) {
-            if (send_piece (x) <= 0)
-                return;
-        }
+    for (unsigned i = 0; i < TURN_PIECES && rc > 0; i++) {
+        if (x->nheld == 0 && !hold (x, ANSWER_OUT) && !hold (x, ANSWER_SAID))
+            break;
+        rc = send_piece (x);
     }
+    if (rc < 0)
+        return;
     watch (x);
-    if (x->ended && x->fds[ANSWER_OUT] < 0 && x->fds[ANSWER_SAID] < 0)
+    if (rc > 0 && x->ended && x->fds[ANSWER_OUT] < 0 && x->fds[ANSWER_SAID] < 0)
         say_end (x);
 }
 
@@ -210,13 +213,24 @@ static struct answer *find (const struct answers *a, const struct net_peer *to,
     return x;
 }
 
+/* As send_now. */
+static int say_alive (struct answer *x)
+{
+    const struct message m = { .type = MESSAGE_OUTPUT, .item = x->item,
+                               .offset = x->offset[ANSWER_OUT] };
+
+    return send_now (x, &m);
+}
+
 static void on_silence (void *arg)
 {
     struct answer *x = arg;
 
     if (clock_mono_ns () - x->heard_ns >= SILENT_NS ||
-        loop_add_timer (x->all->loop, SILENT_NS, on_silence, x) < 0)
+        loop_add_timer (x->all->loop, PROBE_NS, on_silence, x) < 0)
         answer_drop (x);
+    else
+        (void)say_alive (x);
 }
 
 static int open_streams (struct answer *x, int pipes[ANSWER_STREAMS])
@@ -237,14 +251,18 @@ static int open_streams (struct answer *x, int pipes[ANSWER_STREAMS])
 static int check_room (const struct answers *a, const struct net_peer *to,
                        uint64_t item, struct err *err)
 {
-    size_t n = 0;
+    size_t n = 0, own = 0;
 
     if (find (a, to, item))
         return err_set (err, EEXIST, "this question was asked before");
-    for (const struct answer *x = a->list; x; x = x->next)
+    for (const struct answer *x = a->list; x; x = x->next) {
         n++;
-    return n < ANSWERS_MAX ? 0 : err_set (err, EBUSY, "others are asking this "
-                                          "aggregator: try again later");
+        own += strcmp (x->to.who, to->who) == 0;
+    }
+    return n < ANSWERS_MAX && own < ANSWERS_OF_KEY
+               ? 0 : err_set (err, EBUSY, "%s this aggregator: try again later",
+                              own < ANSWERS_OF_KEY ? "others are asking"
+                                                   : "you are asking");
 }
 
 struct answer *answers_begin (struct answers *a, const struct net_peer *to,
@@ -267,7 +285,7 @@ struct answer *answers_begin (struct answers *a, const struct net_peer *to,
     a->list = x;
     rc = open_streams (x, pipes);
     if (rc == 0)
-        rc = loop_add_timer (a->loop, SILENT_NS, on_silence, x);
+        rc = loop_add_timer (a->loop, PROBE_NS, on_silence, x);
     if (rc == 0)
         return x;
     (void)err_sys (err, -rc, "cannot make a pipe");
@@ -298,7 +316,10 @@ void answers_refuse (struct answers *a, const struct net_peer *to,
                      uint64_t item, int status, const char *why)
 {
     struct message m = { .type = MESSAGE_END, .item = item, .status = status };
+    struct answer *x = find (a, to, item);
 
+    if (x)
+        answer_drop (x);
     PRINT (m.text, "%s", why);
     (void)digest_of ("", 0, &m.content);
     (void)net_send (a->net, to, &m);    // else the asker does not wait for ever
@@ -308,8 +329,7 @@ void answers_more (struct answers *a, const struct net_peer *from,
                    const struct message *m)
 {
     struct answer *x = find (a, from, m->item);
-    struct message alive = { .type = MESSAGE_OUTPUT, .item = m->item };
-    uint64_t sent;
+    uint64_t sent, most;
 
     if (!x) {
         answers_refuse (a, from, m->item, EX_TEMPFAIL, "the aggregator was "
@@ -318,9 +338,9 @@ void answers_more (struct answers *a, const struct net_peer *from,
     }
     x->heard_ns = clock_mono_ns ();
     sent = x->offset[ANSWER_OUT] + x->offset[ANSWER_SAID];
-    if (m->size >= sent + x->nheld)
-        x->credit = m->size - sent;
-    alive.offset = x->offset[ANSWER_OUT];
-    if (send_now (x, &alive) > 0)
+    most = m->size > sent ? m->size - sent : 0;
+    if (most >= x->nheld)
+        x->credit = most < ANSWER_WINDOW ? most : ANSWER_WINDOW;
+    if (say_alive (x) > 0)
         pump (x);
 }

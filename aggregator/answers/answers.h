@@ -41,7 +41,7 @@ void answer_drop (struct answer *x);
  */
 void answer_ended (struct answer *x, int status, const char *why);
 
-/* The whole of an answer: a status, and why. */
+/* The whole of an answer, or the end of one that was begun: a status, and why. */
 void answers_refuse (struct answers *a, const struct net_peer *to,
                      uint64_t item, int status, const char *why);
 

@@ -16,6 +16,7 @@
 
 struct capture_places {         // of the captures that were seen
     struct map first;
+    struct map shared;          // names that several ranks have
 };
 
 void capture_places_init (struct capture_places *p);
@@ -23,7 +24,9 @@ void capture_places_fini (struct capture_places *p);
 
 /* What is before the capture's name in the path of an item: "", "rank3/",
  * "place-HASH/" or "rank3/place-HASH/".  The first capture of a name that is
- * asked for is the first one.  0; -ENOMEM.
+ * asked for is the first one.  If items of one job come from several roots, those
+ * of the one that has all ranks come first: the others do not know which names are
+ * shared.  0; -ENOMEM.
  */
 int capture_place (struct capture_places *p, const struct ledger_item *i,
                    char out[CAPTURE_PLACE_MAX]);

@@ -238,6 +238,11 @@ int team_over (struct team *t, unsigned to, struct err *err)
     return team_answer (t, to, 0, NULL, NULL, err);
 }
 
+bool team_is_whole (const struct team *t)
+{
+    return t->left == t->place.size - 1;
+}
+
 int team_dismiss (struct team *t, struct err *err)
 {
     struct team_question q;

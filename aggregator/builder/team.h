@@ -75,6 +75,9 @@ int team_answer (struct team *t, unsigned to, int rc, const struct buf *answer,
  * are.
  */
 int team_over (struct team *t, unsigned to, struct err *err);
+
+/* Whether nobody was told so: else there is nothing more to build together. */
+bool team_is_whole (const struct team *t);
 int team_dismiss (struct team *t, struct err *err);
 
 /* Sleep: at first short, then longer, up to 'most_us'. */

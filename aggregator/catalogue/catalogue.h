@@ -97,7 +97,7 @@ int catalogue_each (struct catalogue *c, const struct catalogue_filter *f,
                     void *arg, struct err *err);
 
 /* "7 of 8 present, 1 missing"; "" without a result. */
-#define CATALOGUE_ROLL_MAX 160
+#define CATALOGUE_ROLL_MAX 224        // for seven numbers of 20 characters
 void catalogue_roll (const struct catalogue_job *j,
                      char out[CATALOGUE_ROLL_MAX]);
 

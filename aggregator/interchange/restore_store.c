@@ -10,6 +10,7 @@
 #include "store/fileio.h"
 #include "store/object_mark.h"
 #include "store/record.h"
+#include "store/segment.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -21,7 +22,8 @@
 #include <unistd.h>
 
 #define SEGMENTS "/segments/"
-#define WINDOW_MAX ((size_t)1 << 20)    // bytes of one question
+#define WINDOW_MAX ((size_t)1 << 20)    // bytes of one question; or some blocks
+#define BLOCKS 4
 #define NEAR 65536              // bytes: fewer are not worth another question
 
 /* ---- which roots ---- */
@@ -104,8 +106,15 @@ struct window {
     int fd;
     uint8_t *bytes;
     uint64_t at, end;           // the last one, which is in 'bytes'
-    size_t size;                // of the next one
+    size_t size, most;          // of the next one
+    uint64_t hole;              // where the first bytes are that were left out
 };
+
+static void leave_out (struct window *w, uint64_t up_to)
+{
+    if (w->hole == UINT64_MAX && up_to > w->end)
+        w->hole = w->end;
+}
 
 static int fetch (struct window *w, uint64_t at)
 {
@@ -129,19 +138,20 @@ static int fetch (struct window *w, uint64_t at)
 static int reach (struct window *w, uint64_t at)
 {
     uint64_t from = at / w->t->block * w->t->block;
-    size_t least = 4 * (size_t)w->t->block;
+    size_t least = BLOCKS * (size_t)w->t->block;
 
     if (at >= w->at && (at + RECORD_MAX <= w->end ||
                         w->end == w->object->size))
         return 0;
     if (w->end > 0 && from < w->end + NEAR) {
-        w->size = 2 * w->size < WINDOW_MAX ? 2 * w->size : WINDOW_MAX;
+        w->size = 2 * w->size < w->most ? 2 * w->size : w->most;
         from = from < w->end ? from : w->end;
     } else {
         w->size = least;
     }
-    while (at + RECORD_MAX > from + w->size && w->size < WINDOW_MAX)
+    while (at + RECORD_MAX > from + w->size && w->size < w->most)
         w->size *= 2;
+    leave_out (w, from);
     return fetch (w, from);
 }
 
@@ -151,7 +161,7 @@ static int fetch_up_to (struct window *w, uint64_t end)
     int rc = 0;
 
     while (rc == 0 && w->end < end) {
-        w->size = WINDOW_MAX;
+        w->size = w->most;
         rc = fetch (w, w->end);
     }
     return rc;
@@ -178,41 +188,104 @@ static int take_heads (struct window *w, struct record *r)
     return rc;
 }
 
+/* Who reads looks for holes: without them, zeros would be bytes. */
+static int check_hole (const struct window *w)
+{
+    struct taking *t = w->t;
+    off_t hole = w->hole == UINT64_MAX
+                     ? 0 : lseek (w->fd, (off_t)w->hole, SEEK_HOLE);
+
+    return w->hole == UINT64_MAX || (hole >= 0 && (uint64_t)hole == w->hole)
+               ? 0 : err_set (t->err, EOPNOTSUPP, "the file system of %s does not "
+                              "say where a file has holes, and contents that stay "
+                              "in a store need that: make the root on another",
+                              t->part);
+}
+
 static int take_bytes (struct taking *t, const struct object_facts *o, int fd)
 {
-    struct window w = { .t = t, .object = o, .fd = fd };
+    size_t least = BLOCKS * (size_t)t->block;
+    struct window w = { .t = t, .object = o, .fd = fd, .hole = UINT64_MAX,
+                        .most = least > WINDOW_MAX ? least : WINDOW_MAX };
     struct record *r = malloc (sizeof (*r));
     int rc;
 
-    w.bytes = malloc (WINDOW_MAX + 4 * t->block);
+    w.bytes = malloc (w.most);
     rc = r && w.bytes ? take_heads (&w, r)
                       : err_set (t->err, ENOMEM, "no memory to restore");
+    leave_out (&w, o->size);
     if (rc == 0 && (ftruncate (fd, (off_t)o->size) < 0 || fsync (fd) < 0))
         rc = err_sys (t->err, errno, "cannot write a segment");
+    if (rc == 0)
+        rc = check_hole (&w);
     free (w.bytes);
     free (r);
     return rc;
 }
 
-static int take_segment (struct taking *t, const struct object_facts *o)
+static int count_bad (void *arg, const struct record *r, int bad,
+                      const struct ledger_place *gap)
 {
-    struct object_mark m = { .state = OBJECT_WHOLE, .size = o->size,
-                             .evicted = true, .freed = true };
-    char path[PATH_MAX], id[ROOT_ID_SIZE];
-    int64_t segment;
+    (void)gap;
+    *(size_t *)arg += !r || bad < 0;
+    return 0;
+}
+
+/* Count what is damaged of the bytes that have come. */
+static int look (struct taking *t, int64_t segment, uint64_t size, size_t *bad)
+{
+    struct segments *all = NULL;
+    struct segment f = SEGMENT_NONE;
+    int rc = segments_create (t->part, &all, t->err);
+
+    *bad = 0;
+    if (rc == 0 && (rc = segment_open (all, segment, &f, t->err)) == 0)
+        rc = record_scan (&f, 0, size, true, count_bad, bad, t->err);
+    segment_close (&f);
+    segments_destroy (all);
+    return rc;
+}
+
+static int take_file (struct taking *t, const struct object_facts *o,
+                      int64_t segment)
+{
+    char path[PATH_MAX];
     int fd, rc;
 
-    (void)parse_key (o->key, id, &segment);
     store_segment_path (t->part, segment, path);
-    fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILEIO_FILE_MODE);
+    fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+               FILEIO_FILE_MODE);
     if (fd < 0)
         return err_sys (t->err, errno, "cannot create %s", path);
     rc = take_bytes (t, o, fd);
     (void)close (fd);
+    return rc;
+}
+
+/* What came wrong is asked for once more: the way may be to blame. */
+static int take_segment (struct taking *t, const struct object_facts *o)
+{
+    struct object_mark m = { .state = OBJECT_WHOLE, .size = o->size,
+                             .evicted = true, .freed = true };
+    char id[ROOT_ID_SIZE], text[128];
+    size_t bad = 1;
+    int64_t segment;
+    int rc;
+
+    (void)parse_key (o->key, id, &segment);
     PRINT (m.url, "%s", object_store_url (t->store));
     PRINT (m.etag, "%s", o->etag);
-    if (rc == 0)
-        rc = object_mark_set (t->part, segment, &m, t->err);
+    rc = object_mark_set (t->part, segment, &m, t->err);
+    for (int i = 0; i < 2 && bad > 0 && rc == 0; i++) {
+        if ((rc = take_file (t, o, segment)) == 0)
+            rc = look (t, segment, o->size, &bad);
+    }
+    if (rc == 0 && bad > 0) {
+        PRINT (text, "segment %lld is damaged in %zu places in the store",
+               (long long)segment, bad);
+        t->say (t->arg, text);
+        t->sums->damaged += bad;
+    }
     t->sums->segments++;
     t->sums->bytes += o->size;
     return rc;
@@ -293,7 +366,7 @@ static int rebuild (struct taking *t)
 
     if (rc == 0)
         rc = store_check (t->part, false, &checked, t->err);
-    t->sums->damaged = checked.damaged;
+    t->sums->damaged += checked.damaged;
     return rc < 0 ? rc : look_at_jobs (t);
 }
 

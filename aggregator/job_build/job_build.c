@@ -43,7 +43,9 @@ static int add_source (void *arg, const struct ledger_item *item)
     return 0;
 }
 
-/* 'through': its bytes come from there; NULL: from the store. */
+/* 'through': its bytes come from there, which tells what is unread; NULL: from the
+ * store.
+ */
 static int read_shipment (struct job_build *b, size_t source,
                           const struct byte_source *through,
                           const struct row_sink *sink, struct capture *c,
@@ -68,7 +70,8 @@ static int read_shipment (struct job_build *b, size_t source,
     rc = sink ? shipment_replay (&from, sink, c, err)
               : shipment_read_meta (&from, c, err);
     rc = r ? store_reader_why (r, rc, err) : rc;
-    s->unread = r && rc == -EIO && store_reader_is_unread (r);
+    // a write can fail in the same way
+    s->unread = rc == -EIO && (r ? store_reader_is_unread (r) : s->unread);
     store_reader_destroy (r);
     return s->unread ? err_set (err, EBADMSG, "the disk did not give its bytes "
                                 "(%s): rollcall fsck aggregator --repair sets "
@@ -327,7 +330,9 @@ static int look_at_job (struct job_build *b, struct ledger *ledger,
     return rc < 0 ? rc : 0;
 }
 
-/* A disk that gives nothing at all: a good result is not replaced. */
+/* A disk that gives nothing at all: a good result is not replaced.  When rows are
+ * read, job_build_feed_from sees that.
+ */
 static int look_at_all (struct job_build *b, struct err *err)
 {
     size_t unread = 0;
@@ -450,6 +455,9 @@ int job_build_feed_from (struct job_build *b, size_t source,
     struct err why = { "" };
     int rc = read_shipment (b, source, through, sink, c, &why);
 
+    if (b->sources[source].unread && atomic_fetch_add (&b->unread, 1) + 1 == b->fed)
+        return err_set (err, EIO, "cannot read the rows of any capture of job "
+                        "%s: Input/output error", b->job);
     if (rc == -EBADMSG || rc == -ENOENT) {
         for (unsigned t = 0; t < TABLE_COUNT && sink; t++) {
             if ((rc = sink->forget (sink->arg, t, err)) < 0)
@@ -576,6 +584,8 @@ static int build_below (struct job_build *b, const struct tree *out,
 
     if (rc < 0)
         return rc;
+    for (size_t i = 0; i < b->n; i++)
+        b->fed += !b->items[i].skip;
     job.remote = b->how.team ? &remote : NULL;
     note_senders (b, roster);
     give_mpi (b, roster->world_size);

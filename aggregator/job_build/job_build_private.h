@@ -21,7 +21,8 @@ struct shipment_source {
     char *capture;              // the memory of all three
     const char *dir, *host;
     bool superseded, lost;
-    bool unread;                // the disk did not give its bytes
+    bool unread;                // the disk did not give its bytes, here or at
+                                // rank 0
 };
 
 struct rank_gone {              // captures of a rank were removed on purpose
@@ -53,6 +54,8 @@ struct job_build {
     bool assumed;                       // without evidence that all captures
                                         // are of this job
     size_t left;                        // shipments with rows that do not count
+    size_t fed;                         // those that do, of a process alone
+    atomic_size_t unread;               // of these the disk did not give the rows
     atomic_bool cancelled;
     struct results results;
     struct build_state state;           // of the result, if it has a digest

@@ -233,6 +233,7 @@ static int get_source (struct wire *w, char name[MESSAGE_NAME_MAX], bool *far,
 /* A content that its object store has, or else rank 0. */
 struct far_bytes {
     struct member_root *root;
+    struct shipment_source *source;
     struct store_reader *reader;        // NULL: only rank 0
     struct byte_source near, through;
 };
@@ -260,8 +261,12 @@ static int read_far (const struct byte_source *from, void *out, size_t n,
     if (f->reader && !atomic_load (&f->root->away) &&
         (rc = f->near.read (&f->near, out, n, at)) == -EREMOTEIO)
         tell_away (f);
-    // rank 0 says what is wrong with it
-    return rc == 0 ? 0 : f->through.read (&f->through, out, n, at);
+    if (rc == 0)
+        return 0;
+    // rank 0 says what is wrong with it: -EIO is of its disk
+    rc = f->through.read (&f->through, out, n, at);
+    f->source->unread = f->source->unread || rc == -EIO;
+    return rc;
 }
 
 static int feed_far (struct member_root *m, struct job_build *b, bool far,
@@ -270,7 +275,8 @@ static int feed_far (struct member_root *m, struct job_build *b, bool far,
                      struct err *err)
 {
     const struct store_content *content = &b->sources[0].chunks;
-    struct far_bytes f = { .root = m, .through = *remote };
+    struct far_bytes f = { .root = m, .source = b->sources,
+                           .through = *remote };
     struct byte_source from = { .read = read_far, .arg = &f, .fd = -1,
                                 .size = content->size };
     int rc = 0;

@@ -188,6 +188,27 @@ int ledger_set_fact (struct ledger *l, const struct ledger_fact *f,
     return ledger_within (l, set_fact, &copy, err);
 }
 
+static int take_value (void *arg, const struct ledger_fact *f)
+{
+    struct ledger_fact *wanted = arg;
+
+    if (strcmp (f->key, wanted->key) == 0 && !f->gone)
+        PRINT (wanted->value, "%s", f->value);
+    return 0;
+}
+
+int ledger_get_fact (struct ledger *l, const char *job, const char *key,
+                     char value[FACT_VALUE_MAX], struct err *err)
+{
+    struct ledger_fact f = { .value = "" };
+    int rc;
+
+    PRINT (f.key, "%s", key);
+    rc = ledger_each_fact (l, job, 0, take_value, &f, err);
+    memcpy (value, f.value, FACT_VALUE_MAX);
+    return rc;
+}
+
 int ledger_each_fact (struct ledger *l, const char *job, int64_t seq,
                       int (*fn) (void *arg, const struct ledger_fact *f),
                       void *arg, struct err *err)

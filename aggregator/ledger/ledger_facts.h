@@ -67,6 +67,12 @@ int ledger_set_fact (struct ledger *l, const struct ledger_fact *f,
 int ledger_has_fact (struct ledger *l, const struct ledger_fact *f,
                      struct err *err);
 
+/* The value of a key of a job that is not FACT_TAG; "" if there is none, or it is
+ * gone.  0 or an error.
+ */
+int ledger_get_fact (struct ledger *l, const char *job, const char *key,
+                     char value[FACT_VALUE_MAX], struct err *err);
+
 /* Whether all of a job is of this user, as its last build found: 1; 0: it is
  * not, or has items that are in no result yet.
  */

@@ -123,14 +123,18 @@ static void check_uploads (struct aggregator *a)
 {
     struct uploads_state now, *was = &a->uploaded;
     struct err err = { "" };
+    int64_t after_ns;
 
     if (!a->uploads)
         return;
+    after_ns = stored_seal_after (&a->stored, was, a->opt->store_after_ns,
+                                  clock_mono_ns ());
     if (store_sum_later (a->store, a->ledger, &err) < 0)
         log_warn ("sums-failed", "%s", err.text);
-    if (store_seal_after (a->store, a->opt->store_after_ns, &err) < 0)
+    if (store_seal_after (a->store, after_ns, &err) < 0)
         log_warn ("store-seal-failed", "%s", err.text);
-    (void)uploads_offer (a->uploads, a->store);
+    if (uploads_offer (a->uploads, a->store) == 0)
+        stored_look (&a->stored, a->uploads, a->store, a->ledger);
     uploads_state (a->uploads, &now);
     if (now.conflicts > was->conflicts)
         log_error ("store-conflict", "%s", now.conflict);

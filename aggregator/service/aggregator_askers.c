@@ -104,7 +104,7 @@ static int begin_answer (struct aggregator *a, const struct net_peer *from,
                          const char *reads, struct err *err)
 {
     const char *visible_to = strcmp (reads, KEY_READS_ALL) == 0 ? NULL : reads;
-    struct view_asker asker = { .end = on_view_end };
+    struct view_asker asker = { .end = on_view_end, .limited = true };
     int pipes[ANSWER_STREAMS], rc;
     struct answer *x = answers_begin (a->answers, from, item, pipes, err);
     struct view *v = NULL;

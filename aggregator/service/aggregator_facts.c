@@ -38,15 +38,6 @@ bool aggregator_note_origin (struct aggregator *a)
 
 /* ---- where the rest of a divided job is ---- */
 
-static int take_value (void *arg, const struct ledger_fact *known)
-{
-    struct ledger_fact *f = arg;
-
-    if (strcmp (f->key, known->key) == 0 && !known->gone)
-        PRINT (f->value, "%s", known->value);
-    return 0;
-}
-
 /* Whether a list has an endpoint. */
 static bool has_endpoint (const char *list, const char *endpoint, size_t n)
 {
@@ -109,8 +100,8 @@ bool aggregator_on_divided (struct aggregator *a, struct served *s,
     PRINT (f.value, "%s", said);
     if (a->opt->run_dir || add_endpoints (f.value, m->text) == 0)
         return false;           // as mostly: it is repeated
-    f.value[0] = '\0';          // earlier aggregators may have heard more
-    rc = ledger_each_fact (a->ledger, f.job, 0, take_value, &f, &err);
+    // earlier aggregators may have heard more
+    rc = ledger_get_fact (a->ledger, f.job, f.key, f.value, &err);
     (void)add_endpoints (f.value, said);
     (void)add_endpoints (f.value, m->text);
     if (rc == 0)
@@ -120,7 +111,8 @@ bool aggregator_on_divided (struct aggregator *a, struct served *s,
         return false;
     }
     memcpy (said, f.value, FACT_VALUE_MAX);
-    if (rc > 0 && !m->home && strstr (f.value, FACT_BETWEEN))
+    // one agent names those of all copies
+    if (rc > 0 && !m->home && strcmp (f.value, m->text) != 0)
         tell_homes (agent, f.job, m->text, f.value);
     return rc > 0;
 }

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "builder/build.h"
 #include "builder/results.h"
-#include "options/options.h"
+#include "options/store_options.h"
 #include "postgres/postgres.h"
 #include "store/fileio.h"
 #include "store/root.h"
@@ -24,7 +24,8 @@ static const struct option_spec options[] = {
       "Where ledger, segments and jobs are kept; must be on a local disk."),
     OPTION (ENDPOINT, "listen", 'l', struct aggregator_options, listen,
       "ENDPOINT", "tcp://127.0.0.1:7077", "ROLLCALL_LISTEN",
-      "Where agents connect: tcp://ADDRESS:PORT."),
+      "Where agents connect: tcp://ADDRESS:PORT, with * for all addresses of "
+      "this host."),
     OPTION_SWITCH ("insecure", 0, struct aggregator_options, insecure,
       "Use no keys, even if other hosts can connect: anybody can deliver data "
       "and take part in jobs, and anybody on the network path can read and "
@@ -72,19 +73,7 @@ static const struct option_spec options[] = {
       "ROLLCALL_STORE",
       "Of a service: s3://BUCKET/PREFIX, an object store that gets each segment, "
       "too."),
-    OPTION_BESIDE ("store", TEXT, "store-endpoint", struct aggregator_options,
-      store.endpoint, "URL", NULL, "AWS_ENDPOINT_URL",
-      "Where that store is: http://HOST:PORT or https://HOST:PORT. Without it: "
-      "Amazon's."),
-    OPTION_BESIDE ("store", TEXT, "store-ca", struct aggregator_options,
-      store.ca_file,
-      "FILE", NULL, "AWS_CA_BUNDLE",
-      "Certificates of those who may vouch for it, as PEM. Without it: those of "
-      "the system."),
-    OPTION_BESIDE ("store", TEXT, "store-proxy", struct aggregator_options,
-      store.proxy,
-      "URL", NULL, NULL,
-      "Ask through this proxy. Without it: as https_proxy and no_proxy say."),
+    STORE_OPTIONS (struct aggregator_options, store),
     OPTION_BESIDE ("store", BYTES, "store-rate", struct aggregator_options,
       store_rate,
       "SIZE", NULL, "ROLLCALL_STORE_RATE",

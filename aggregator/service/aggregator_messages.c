@@ -471,6 +471,25 @@ static void tell_removed (struct served *s, const struct job_agent *agent,
     log_end (&l);
 }
 
+/* It has not lost what was acknowledged, or this is not said: its last HELLO was
+ * asked for that.
+ */
+static void on_kept (struct aggregator *a, const struct job_agent *agent,
+                     const struct net_peer *from, const struct message *kept)
+{
+    struct message m = { .type = MESSAGE_STORED };
+
+    if (agent->asked_again || !aggregator_has_root (a))
+        return;
+    if (a->uploads)
+        m.mark = (struct ledger_mark){ ledger_mark (a->ledger).epoch, 0 };
+    if (a->uploads && a->stored.mark.epoch == m.mark.epoch)
+        m.mark = a->stored.mark;
+    if (kept->hurry)
+        stored_hurry (&a->stored, clock_mono_ns ());
+    (void)net_send (a->net, from, &m);
+}
+
 static void on_known (struct aggregator *a, struct served *s,
                       struct job_agent *agent, const struct net_peer *from,
                       const struct message *m)
@@ -516,6 +535,9 @@ static void on_known (struct aggregator *a, struct served *s,
         break;
     case MESSAGE_HAVE:
         aggregator_on_have (a, s, agent, m);
+        break;
+    case MESSAGE_KEPT:
+        on_kept (a, agent, from, m);
         break;
     case MESSAGE_PING:
         on_ping (agent, m);

@@ -49,7 +49,7 @@
 #include "store/segment.h"
 #include "store/steady_clock.h"
 #include "transfer/transfer.h"
-#include "uploads/uploads.h"
+#include "uploads/stored.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -103,6 +103,7 @@ struct aggregator {
     struct transfers *transfers;
     struct uploads *uploads;    // NULL: no object store
     struct uploads_state uploaded;      // as the log knows it
+    struct stored stored;       // how far the ledger is there
     struct served *jobs;
     size_t njobs;
     void *peers;                // their agents by connection, for tsearch(3)
@@ -462,6 +463,7 @@ struct view_asker {
     int out, said;              // where it prints; closed by whoever made them
     void (*end) (void *arg, struct json *answer);
     void *arg;                  // not NULL
+    bool limited;               // no operator: nothing waits for him for ever
 };
 int aggregator_begin_view (struct aggregator *a, const struct view_asker *asker,
                            const struct json *request, const char *visible_to,

@@ -30,7 +30,8 @@
                                 // next to nothing, for so long keeps a place,
                                 // and what collection waits for
 #define LEAST_CPU_NS (100 * NS_PER_MS)  // of users in that time: for some 30 MB
-                                // of files
+                                // of files, ...
+#define COPY_CPU_NS (10 * NS_PER_MS)    // ... or of a result
 #define LIST_NS (600 * NS_PER_S)        // for users: so long, and no longer, ...
 #define GET_NS (24 * 3600 * NS_PER_S)   // ... and for files
 #define FULL_NS (600 * NS_PER_S)        // a collection has waited so long: no
@@ -57,20 +58,20 @@ static const struct {
     const char *verb;
     const char *command;        // the first operand, or NULL: none is a command
     size_t least, most;         // operands, with the command
-    int64_t longest_ns;         // for users
+    int64_t longest_ns, least_cpu_ns;   // for users
     const char *options[9];     // with "=": a word follows, its value
 } known[] = {
-    { "jobs", NULL, 0, 0, LIST_NS,
+    { "jobs", NULL, 0, 0, LIST_NS, LEAST_CPU_NS,
       { "--job=", "--where=", "--since=", "--user=", "--tag=", "--host=",
         "--width=", "--json", NULL } },
-    { "trend", NULL, 0, 0, LIST_NS,
+    { "trend", NULL, 0, 0, LIST_NS, LEAST_CPU_NS,
       { "--by=", "--where=", "--since=", "--user=", "--tag=", "--host=",
         "--json", NULL } },
-    { "show", NULL, 1, 1, LIST_NS, { "--json", NULL } },
-    { "archive", "result", 2, 3, GET_NS, { NULL } },
-    { "archive", "ls", 1, 2, LIST_NS,
+    { "show", NULL, 1, 1, LIST_NS, LEAST_CPU_NS, { "--json", NULL } },
+    { "archive", "result", 2, 3, GET_NS, COPY_CPU_NS, { NULL } },
+    { "archive", "ls", 1, 2, LIST_NS, LEAST_CPU_NS,
       { "--width=", "--json", "--superseded", NULL } },
-    { "archive", "get", 3, 4, GET_NS,
+    { "archive", "get", 3, 4, GET_NS, LEAST_CPU_NS,
       { "--width=", "--json", "--superseded", NULL } },
 };
 #define KNOWN (sizeof (known) / sizeof (known[0]))
@@ -105,7 +106,7 @@ static size_t find_verb (const char *verb, const struct json *operands)
 struct words {
     const char *list[WORDS_MAX + 8];
     size_t n;
-    int64_t longest_ns;         // it may take
+    int64_t longest_ns, least_cpu_ns;   // it may, and has to take
 };
 
 /* "rollcall VERB --root=ROOT OPTION... -- OPERAND..." */
@@ -125,7 +126,7 @@ static int take_words (const struct json *request, const char *root,
     if (json_count (options) + json_count (operands) > WORDS_MAX)
         return err_set (err, EINVAL, "%.80s: too many words", verb);
     *w = (struct words){ { "rollcall", known[v].verb, "--root", root }, 4,
-                         known[v].longest_ns };
+                         known[v].longest_ns, known[v].least_cpu_ns };
     for (const struct json *j = json_first (options); j; j = json_next (j)) {
         int n = words_of (v, json_text (j, ""));
 
@@ -232,9 +233,9 @@ void aggregator_end_view (void *view)
 
 /* Users who read one after the other would keep it waiting for ever. */
 static int check_gc (const struct aggregator *a, const struct words *w,
-                     const char *visible_to, struct err *err)
+                     const struct view_asker *asker, struct err *err)
 {
-    return !visible_to || w->longest_ns != GET_NS ||
+    return !asker->limited || w->longest_ns != GET_NS ||
                    aggregator_gc_waits (a) < FULL_NS
                ? 0 : err_set (err, EBUSY, "the root is to be collected, which "
                               "waits for those who read it now: try again "
@@ -278,10 +279,10 @@ static int begin_view (struct aggregator *a, const struct view_asker *asker,
     v->asker = *asker;
     v->end_fd = end[0];
     v->why = "";
-    v->least_ns = visible_to ? LEAST_CPU_NS : 1;
+    v->least_ns = asker->limited ? w->least_cpu_ns : 1;
     v->cpu_ns = -v->least_ns;   // its first minutes are no less busy
-    v->until_ns = visible_to ? clock_mono_ns () + w->longest_ns : INT64_MAX;
-    v->gets = visible_to && w->longest_ns == GET_NS;
+    v->until_ns = asker->limited ? clock_mono_ns () + w->longest_ns : INT64_MAX;
+    v->gets = asker->limited && w->longest_ns == GET_NS;
     a->getting += v->gets;
     v->next = a->views;
     a->views = v;
@@ -303,7 +304,7 @@ int aggregator_begin_view (struct aggregator *a, const struct view_asker *asker,
     int rc = take_words (request, a->opt->root, &w, err);
 
     if (rc == 0)
-        rc = check_gc (a, &w, visible_to, err);
+        rc = check_gc (a, &w, asker, err);
     if (rc == 0 && (asker->out < 0 || asker->said < 0 || !asker->arg))
         rc = err_set (err, EINVAL, "two pipes have to come along");
     if (rc == 0)
@@ -323,7 +324,8 @@ int aggregator_view (struct aggregator *a, const struct control_peer *peer,
                      struct err *err)
 {
     struct view_asker asker = { .out = peer->pipes[0], .said = peer->pipes[1],
-                                .end = answer, .arg = peer->asker };
+                                .end = answer, .arg = peer->asker,
+                                .limited = visible_to };
     struct view *v = NULL;
     int rc;
 

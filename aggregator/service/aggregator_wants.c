@@ -192,6 +192,7 @@ struct told {
     struct aggregator *a;
     struct json *list;
     size_t n, coming, no_agent, gone;
+    char raw_at[FACT_VALUE_MAX];        // of the job
 };
 
 static const char *count_state (struct told *t, const struct want *w)
@@ -223,6 +224,8 @@ static void tell_want (struct told *t, const struct want *w)
     json_add_int (j, "files", (int64_t)w->files);
     json_add_int (j, "came", (int64_t)w->came);
     json_add_int (j, "gone", (int64_t)w->gone);
+    if (strcmp (state, "no-agent") == 0)
+        json_add_nonempty (j, "raw_at", t->raw_at);
     json_add_nonempty (j, "why", w->why);
 }
 
@@ -389,6 +392,7 @@ int aggregator_fetch (struct aggregator *a, const struct json *request,
     (void)json_int (json_get (request, "request"), &number);
     r.again = number <= 0;
     t.list = json_add_array (answer, "ranks");
+    (void)ledger_get_fact (a->ledger, job, FACT_RAW_AT, t.raw_at, NULL);
     rc = want_ranks (&r, job);
     json_add_int (answer, "request", 1);
     json_add_int (answer, "captures", (int64_t)t.n);

@@ -221,12 +221,13 @@ static int choose (struct gc *g, struct err *err)
 static int remove_file (void *arg, int64_t segment)
 {
     struct gc *g = arg;
+    int64_t last = g->store->segment - (g->store->committed == 0);
     char path[PATH_MAX];
     int rc;
 
     store_forget_segment (g->store, segment);
     store_segment_path (g->store->root, segment, path);
-    if ((rc = object_mark_condemn (g->store->root, segment, g->err)) < 0)
+    if ((rc = object_mark_condemn (g->store->root, segment, last, g->err)) < 0)
         return rc;
     if ((rc = FAULT ("aggregator.gc.unlink")) < 0 ||
         (unlink (path) < 0 && errno != ENOENT))

@@ -180,9 +180,10 @@ int object_mark_set (const char *root, int64_t segment,
     return rc;
 }
 
-int object_mark_condemn (const char *root, int64_t segment, struct err *err)
+int object_mark_condemn (const char *root, int64_t segment, int64_t copied_to,
+                         struct err *err)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], text[24];
     int rc = 0;
 
     dir_of (root, true, path);
@@ -190,10 +191,26 @@ int object_mark_condemn (const char *root, int64_t segment, struct err *err)
         return 0;
     path_of (root, true, segment, path);
     (void)pthread_mutex_lock (&marks);
+    PRINT (text, "%" PRId64, copied_to);
     if (!is_there (root, true, segment))
-        rc = fileio_replace (path, "", 0, FILEIO_FILE_MODE, err);
+        rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE, err);
     (void)pthread_mutex_unlock (&marks);
     return rc;
+}
+
+int64_t object_mark_copied_to (const char *root, int64_t segment)
+{
+    char path[PATH_MAX];
+    struct buf text;
+    int64_t ret = 0;
+
+    path_of (root, true, segment, path);
+    buf_init (&text, MARK_BYTES_MAX);
+    if (fileio_read_at (AT_FDCWD, path, &text, NULL) < 0 ||
+        units_int (buf_text (&text), 0, LEDGER_SEGMENT_MAX, &ret) < 0)
+        ret = 0;
+    buf_fini (&text);
+    return ret;
 }
 
 /* The mark goes first: what is left of both says that it is gone. */

@@ -72,10 +72,15 @@ int object_mark_read (const char *root, int64_t segment,
 int object_mark_set (const char *root, int64_t segment,
                      const struct object_mark *mark, struct err *err);
 
-/* Note, durably and before its file goes, that a segment is collected; nothing if
- * this root has no store.
+/* Note, durably and before its file goes, that a segment is collected, and that
+ * what was alive in it is in others up to 'copied_to'; nothing if this root has no
+ * store.
  */
-int object_mark_condemn (const char *root, int64_t segment, struct err *err);
+int object_mark_condemn (const char *root, int64_t segment, int64_t copied_to,
+                         struct err *err);
+
+/* What was noted; 0: nothing of the kind. */
+int64_t object_mark_copied_to (const char *root, int64_t segment);
 
 /* Its object is deleted: forget it. */
 int object_mark_drop (const char *root, int64_t segment, struct err *err);

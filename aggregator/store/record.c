@@ -542,3 +542,18 @@ int record_scan (struct segment *f, uint64_t from, uint64_t to, bool deep,
     free (r);
     return rc < 0 ? rc : end_gap (&s);
 }
+
+static int count_bad (void *arg, const struct record *r, int bad,
+                      const struct ledger_place *gap)
+{
+    (void)gap;
+    *(size_t *)arg += !r || bad < 0;
+    return 0;
+}
+
+int record_count_bad (struct segment *f, uint64_t size, size_t *ret,
+                      struct err *err)
+{
+    *ret = 0;
+    return record_scan (f, 0, size, true, count_bad, ret, err);
+}

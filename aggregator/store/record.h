@@ -104,4 +104,10 @@ typedef int record_fn (void *arg, const struct record *r, int bad,
 int record_scan (struct segment *f, uint64_t from, uint64_t to, bool deep,
                  record_fn *fn, void *arg, struct err *err);
 
+/* How many of the records in the first 'size' bytes are damaged, or are none:
+ * record_scan, deep.
+ */
+int record_count_bad (struct segment *f, uint64_t size, size_t *ret,
+                      struct err *err);
+
 #endif

@@ -310,9 +310,10 @@ void segments_keep (struct segments *s, enum segments_keep how)
 static void keep (struct segment *f)
 {
     struct segments *s = f->of;
-    struct kept k = { f->number, f->at, f->n, s->kept_end };
+    struct kept k = { f->number, f->at, f->n, 0 };
 
     (void)pthread_mutex_lock (&s->lock);
+    k.where = s->kept_end;
     if (s->keeping && s->kept_fd < 0)
         s->kept_fd = unnamed_file (s->root);
     if (s->keeping && s->kept_fd >= 0 && k.where + k.n <= KEPT_MAX &&

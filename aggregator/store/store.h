@@ -176,6 +176,9 @@ int store_each_sealed (const struct store *s, int64_t after,
                        int (*fn) (void *arg, const struct store_extent *e),
                        void *arg);
 
+/* The open segment, with its committed bytes, which never change, too. */
+struct store_extent store_open_extent (const struct store *s);
+
 /* ---- reading: any thread may, with a reader of its own ---- */
 
 /* The chunks of a content, in order. */
@@ -303,6 +306,9 @@ int store_list_segments (const char *root, int64_t **numbers, size_t *n,
  * waits for a commit, for so long: then it is sealed.  1: it was; 0; negative.
  */
 int store_seal_after (struct store *s, int64_t age_ns, struct err *err);
+
+/* The last segment with something committed; 0: there is none. */
+int64_t store_last_used (const struct store *s);
 
 /* The path of a segment, for tools. */
 void store_segment_path (const char *root, int64_t n, char out[PATH_MAX]);

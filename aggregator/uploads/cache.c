@@ -189,14 +189,6 @@ int cache_trim (const struct cache *c, struct cache_state *ret,
 
 /* ---- marks that were lost ---- */
 
-static int count_bad (void *arg, const struct record *r, int bad,
-                      const struct ledger_place *gap)
-{
-    (void)gap;
-    *(size_t *)arg += !r || bad < 0;
-    return 0;
-}
-
 static int look_and_mark (const struct cache *c, struct segment *f,
                           uint64_t size, struct err *err)
 {
@@ -211,7 +203,7 @@ static int look_and_mark (const struct cache *c, struct segment *f,
     rc = object_head (c->store, key, &there, err);
     f->far = f->check_far = true;
     if (rc == 0)
-        rc = record_scan (f, 0, size, true, count_bad, &bad, err);
+        rc = record_count_bad (f, size, &bad, err);
     if (rc < 0 && rc != -ENOENT)
         return rc;
     if (rc == -ENOENT || there.size != size || bad > 0)
@@ -234,7 +226,7 @@ int cache_adopt (const struct cache *c, const struct store_extent *e, int fd,
 
     if (hole < 0 || (uint64_t)hole >= e->end)
         return 0;
-    rc = record_scan (&f, 0, e->end, true, count_bad, &bad, err);
+    rc = record_count_bad (&f, e->end, &bad, err);
     if (rc < 0 || bad == 0)
         return rc;
     if ((rc = segments_create (c->root, &f.of, err)) == 0) {

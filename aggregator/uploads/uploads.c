@@ -2,6 +2,7 @@
 #include "uploads/uploads.h"
 
 #include "uploads/cache.h"
+#include "uploads/early_sums.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
@@ -35,11 +36,16 @@ struct uploads {
     bool probed;                // the store does all that is needed
     struct cache cache;
     struct cache_state cached;  // of the thread
+    struct early_sums early;    // of the thread
     // below: under the lock
     pthread_mutex_t lock;
     pthread_cond_t more;        // to do, or stop
     struct waiting *list;       // in order; the first one is under way
     size_t n;
+    int64_t conflict;           // the first segment that cannot go there; 0: none
+    struct store_extent open;   // what is committed of the one that fills
+    int64_t whole;              // all that segments before this one had is there
+    bool lacking;               // a segment was removed by hand before it went there
     struct uploads_state state;
 };
 
@@ -87,17 +93,36 @@ static int put_or_check (struct carried *c, struct object_file *f,
     return object_put_file (c->u->store, f, err);
 }
 
-/* Write it, unless it is there.  -EEXIST: with other bytes. */
+/* What is here is not what was hashed, or was changed on its way: damage is named,
+ * and not sent; else all is hashed anew.
+ */
+static int judge (struct carried *c, int fd, uint64_t size, struct err *err)
+{
+    struct segment f = { .fd = fd, .number = c->segment };
+    struct err why;
+    size_t bad;
+
+    early_sums_forget (&c->u->early);
+    if (record_count_bad (&f, size, &bad, &why) < 0 || bad == 0)
+        return -EBADMSG;
+    return err_set (err, EEXIST, "segment %lld is damaged, and is not uploaded: "
+                    "see rollcall fsck", (long long)c->segment);
+}
+
+/* Write it, unless it is there.  -EEXIST: with other bytes, or it is damaged. */
 static int put (struct carried *c, int fd, uint64_t size, struct err *err)
 {
     char key[OBJECT_MARK_KEY_MAX];
     struct object_file f = { .key = key, .fd = fd, .size = size,
+                             .sums = early_sums_of (&c->u->early, c->segment),
                              .begun = note_upload, .arg = c };
     int rc;
 
     object_mark_key (c->u->id, c->segment, key);
     PRINT (f.upload, "%s", c->mark.upload);
     rc = put_or_check (c, &f, err);
+    if (rc == -EBADMSG && f.sums)
+        return judge (c, fd, size, err);
     PRINT (c->mark.etag, "%s", f.etag);
     c->mark.upload[0] = '\0';
     return rc < 0 ? rc : set_mark (c, OBJECT_WHOLE, err);
@@ -114,7 +139,16 @@ static int put_whole (struct carried *c, const struct store_extent *e, int fd,
     return rc == 0 ? put (c, fd, e->end, err) : rc < 0 ? rc : 0;
 }
 
-/* Carry a segment: 0: it is there; 1: there is none any more. */
+/* There is no file: 1 it was collected, 2 somebody else has removed it. */
+static int lacks (struct uploads *u, int64_t segment, struct err *err)
+{
+    struct object_mark mark;
+    int rc = object_mark_read (u->root, segment, &mark, err);
+
+    return rc < 0 ? rc : mark.state == OBJECT_GONE ? 1 : 2;
+}
+
+/* Carry a segment: 0: it is there; 1 or 2: there is none any more, see lacks. */
 static int carry (struct uploads *u, const struct store_extent *e,
                   struct err *err)
 {
@@ -133,8 +167,8 @@ static int carry (struct uploads *u, const struct store_extent *e,
     store_segment_path (u->root, e->segment, path);
     fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return errno == ENOENT ? 1 : err_sys (err, errno, "cannot open %s",
-                                              path);
+        return errno == ENOENT ? lacks (u, e->segment, err)
+                               : err_sys (err, errno, "cannot open %s", path);
     rc = put_whole (&c, e, fd, err);
     (void)close (fd);
     return rc == -ESTALE ? 1 : rc;
@@ -173,12 +207,61 @@ static int delete_object (struct uploads *u, int64_t segment, struct err *err)
     return rc < 0 ? rc : object_mark_drop (u->root, segment, err);
 }
 
+/* The first segment that is not there. */
+static int64_t first_waiting (struct uploads *u)
+{
+    int64_t ret;
+
+    (void)pthread_mutex_lock (&u->lock);
+    ret = u->offered + 1;
+    if (u->conflict > 0 && u->conflict < ret)
+        ret = u->conflict;
+    for (size_t i = 0; i < u->n; i++) {
+        if (u->list[i].segment.segment < ret)
+            ret = u->list[i].segment.segment;
+    }
+    (void)pthread_mutex_unlock (&u->lock);
+    return ret;
+}
+
+/* Keep, of the segments that were collected, those of which all that was alive is
+ * there: in others, which may have been collected before they went there.
+ */
+static int keep_copied (struct uploads *u, int64_t *numbers, size_t *n,
+                        struct err *err)
+{
+    int64_t waiting = first_waiting (u), first = waiting;
+    struct object_mark m;
+    size_t kept = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < *n && rc == 0; i++) {
+        if (object_mark_copied_to (u->root, numbers[i]) < waiting)
+            continue;
+        rc = object_mark_read (u->root, numbers[i], &m, err);
+        if (rc == 0 && !*m.etag && numbers[i] < first)
+            first = numbers[i];
+    }
+    for (size_t i = 0; i < *n && rc == 0; i++) {
+        if (object_mark_copied_to (u->root, numbers[i]) < first)
+            numbers[kept++] = numbers[i];
+    }
+    (void)pthread_mutex_lock (&u->lock);
+    u->whole = rc == 0 ? first : 0;
+    u->state.collected = *n - kept;
+    (void)pthread_mutex_unlock (&u->lock);
+    *n = kept;
+    return rc;
+}
+
 static int delete_collected (struct uploads *u, struct err *err)
 {
     int64_t *numbers = NULL;
     size_t n = 0;
     int rc = object_mark_list (u->root, true, &numbers, &n, err);
 
+    if (rc == 0)
+        rc = keep_copied (u, numbers, &n, err);
     if (rc == 0 && n > 0)
         rc = object_owner_check (u->store, u->root, u->id, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
@@ -194,6 +277,11 @@ static int delete_collected (struct uploads *u, struct err *err)
 
 /* ---- the thread ---- */
 
+static bool has_work (const struct uploads *u)
+{
+    return u->n > 0 || early_sums_due (&u->early, &u->open) > 0;
+}
+
 /* Wait for work, at most so long; false: it is to stop. */
 static bool wait_for_work (struct uploads *u, int64_t ns, bool failed)
 {
@@ -202,7 +290,7 @@ static bool wait_for_work (struct uploads *u, int64_t ns, bool failed)
     int rc = 0;
 
     (void)pthread_mutex_lock (&u->lock);
-    while (rc == 0 && !atomic_load (&u->stop) && (failed || u->n == 0))
+    while (rc == 0 && !atomic_load (&u->stop) && (failed || !has_work (u)))
         rc = pthread_cond_timedwait (&u->more, &u->lock, &t);
     (void)pthread_mutex_unlock (&u->lock);
     return !atomic_load (&u->stop);
@@ -237,6 +325,9 @@ static void take_off (struct uploads *u, const struct store_extent *e, int rc)
     s->stored += rc == 0;
     s->stored_bytes += rc == 0 ? e->end : 0;
     s->conflicts += rc == -EEXIST;
+    u->lacking = u->lacking || rc == 2;
+    if (rc == -EEXIST && (u->conflict == 0 || e->segment < u->conflict))
+        u->conflict = e->segment;
 }
 
 /* The same for the status; (e is NULL) of deletions. */
@@ -283,6 +374,22 @@ static int probe (struct uploads *u)
     return rc;
 }
 
+static void sum_early (struct uploads *u)
+{
+    struct store_extent open;
+    size_t n;
+
+    (void)pthread_mutex_lock (&u->lock);
+    open = u->open;
+    (void)pthread_mutex_unlock (&u->lock);
+    if (early_sums_due (&u->early, &open) == 0)
+        return;
+    n = early_sums_add (&u->early, u->root, &open);
+    (void)pthread_mutex_lock (&u->lock);
+    u->state.summed += n;
+    (void)pthread_mutex_unlock (&u->lock);
+}
+
 /* Who may not delete may write all the same, and let go. */
 static int do_some (struct uploads *u)
 {
@@ -295,6 +402,7 @@ static int do_some (struct uploads *u)
         why = no_room;
     }
     if (!first_of (u, &e)) {
+        sum_early (u);
         note (u, NULL, deleted, &why);
         return deleted;
     }
@@ -406,6 +514,7 @@ static void init_lock (struct uploads *u)
 
 static void destroy (struct uploads *u)
 {
+    early_sums_forget (&u->early);
     object_store_close (u->store);
     (void)pthread_cond_destroy (&u->more);
     (void)pthread_mutex_destroy (&u->lock);
@@ -472,10 +581,20 @@ int uploads_offer (struct uploads *u, const struct store *s)
 
     (void)pthread_mutex_lock (&u->lock);
     rc = store_each_sealed (s, u->offered, offer, u);
-    if (u->n > 0)
-        (void)pthread_cond_signal (&u->more);
+    u->open = store_open_extent (s);
+    (void)pthread_cond_signal (&u->more);
     (void)pthread_mutex_unlock (&u->lock);
     return rc;
+}
+
+bool uploads_have (struct uploads *u, int64_t segment)
+{
+    bool all;
+
+    (void)pthread_mutex_lock (&u->lock);
+    all = segment == 0 || (segment < u->whole && !u->lacking);
+    (void)pthread_mutex_unlock (&u->lock);
+    return all;
 }
 
 void uploads_state (struct uploads *u, struct uploads_state *ret)

@@ -39,15 +39,25 @@ void uploads_stop (struct uploads *u);
  */
 int uploads_offer (struct uploads *u, const struct store *s);
 
+/* Whether the segments up to this one were offered, and are in the store: compared
+ * with what is here, by this or an earlier life.
+ */
+bool uploads_have (struct uploads *u, int64_t segment);
+
 struct uploads_state {
     uint64_t waiting, waiting_bytes;    // segments that are not there yet
     int64_t since_ns;           // since 1970, of the oldest of them; 0: none
     uint64_t stored, stored_bytes;      // that are there
     uint64_t local_bytes;       // that segments have here
     uint64_t evicted, linked;   // as cache_state
+    uint64_t summed;            // parts that were hashed while their segment
+                                // filled
     uint64_t lost;              // objects that were gone, and are uploaded again
     uint64_t deleted;           // objects, by this process
-    uint64_t conflicts;         // segments whose object has other bytes
+    uint64_t collected;         // objects that are to go, when what was copied
+                                // out of their segments is there
+    uint64_t conflicts;         // segments whose object has other bytes, or that
+                                // were damaged here before they went
     int error;                  // errno of the last try; 0: it went well, or
                                 // has shown a conflict
     char why[ERR_TEXT_MAX];     // its sentence, or ""

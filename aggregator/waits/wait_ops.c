@@ -106,8 +106,10 @@ static int take_op (void *arg, const struct op_row *a, size_t n,
 static int merge_piece (void *state, size_t piece, struct err *err)
 {
     struct waiter *w = state;
+    int rc = op_merge_piece (w->d->merge, piece, take_op, w, err);
 
-    return op_merge_piece (w->d->merge, piece, take_op, w, err);
+    wait_sums_sort (w->pairs.records, w->pairs.n);
+    return rc;
 }
 
 static int add_piece (void *state, size_t piece, struct err *err)

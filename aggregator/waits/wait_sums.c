@@ -97,7 +97,13 @@ static int make_room (struct wait_sums *p, size_t n)
     return 0;
 }
 
-int wait_sums_add (struct wait_sums *p, struct wait_sum *list, size_t n,
+void wait_sums_sort (struct wait_sum *list, size_t n)
+{
+    if (n > 0)
+        qsort (list, n, sizeof (*list), compare_pairs);
+}
+
+int wait_sums_add (struct wait_sums *p, const struct wait_sum *list, size_t n,
                    bool whole, struct err *err)
 {
     struct wait_run *run;
@@ -111,7 +117,6 @@ int wait_sums_add (struct wait_sums *p, struct wait_sum *list, size_t n,
     if (make_room (p, n) < 0 ||
         !(run = vec_add (&p->runs, &p->nruns, sizeof (*run))))
         return err_set (err, ENOMEM, "no memory for waits");
-    qsort (list, n, sizeof (*list), compare_pairs);
     *run = (struct wait_run){ list->step, list->group, p->n, n };
     memcpy (p->list + p->n, list, n * sizeof (*list));
     p->n += n;

@@ -23,11 +23,14 @@ void wait_sums_destroy (struct wait_sums *p);   // p may be NULL
 
 #define WAIT_SUMS_MAX (1u << 17)        // that are added at once
 
+/* Sort the sums of a step of a group by ranks. */
+void wait_sums_sort (struct wait_sum *list, size_t n);
+
 /* Add the sums of a step of a group: 'late' made 'waiting' wait.  The steps of a
- * group follow one another.  'list' gets sorted; it has each pair once.  'whole': these are all sums of the step of
- * the group.  -ENOMEM, or as db_error.
+ * group follow one another.  'list' has each pair once.  'whole': these are all
+ * sums of the step of the group, and sorted.  -ENOMEM, or as db_error.
  */
-int wait_sums_add (struct wait_sums *p, struct wait_sum *list, size_t n,
+int wait_sums_add (struct wait_sums *p, const struct wait_sum *list, size_t n,
                    bool whole, struct err *err);
 
 /* Write table Wait, sorted by step, group and ranks; and WaitTotal.  Groups in 'skew' get

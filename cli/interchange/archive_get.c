@@ -7,19 +7,31 @@
 #include "archive/archive_stream.h"
 #include "archive/capture_place.h"
 #include "base/units.h"
+#include "base/utf8.h"
+#include "ledger/ledger_facts.h"
 #include "model/beside.h"
 #include "model/job_mark.h"
 #include "options/shell.h"
 #include "shared/root.h"
 #include "shared/view.h"
+#include "store/content.h"
 #include "store/fileio.h"
 #include "store/tree.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct get_words {              // of the command line, with "get"
+    const struct archive_options *opt;
+    int n;
+    char *const *words;
+};
 
 struct getting {
     const struct command_spec *command;         // for messages
@@ -35,13 +47,16 @@ struct getting {
     bool read;                  // the bytes of this one have been read
     size_t files, shipments;    // of the files
     size_t bad, there;          // of the bad ones: DIR has them already
+    bool several;               // places have the job: the first one has its
+    bool later;                 // rows; and this is another one
+    char raw_at[FACT_VALUE_MAX], home[FACT_VALUE_MAX];  // of a divided job
     struct get_missing missing;
 };
 
 /* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
- * rows, with a mark beside it; a file that was beside its capture is beside it.  Captures of one name
- * are kept apart by capture_place.  A path may have any number of superseded
- * versions, each followed by the name that ls gives it.
+ * rows, with a mark beside it; a file that was beside its capture is beside it.
+ * Captures of one name are kept apart by capture_place.  A path may have any
+ * number of superseded versions, each followed by the name that ls gives it.
  */
 static int target_path (struct getting *g, const struct ledger_item *i,
                         char path[PATH_MAX])
@@ -90,6 +105,7 @@ static bool has_file (const struct getting *g, const struct ledger_item *i)
 static bool is_wanted (const struct getting *g, const struct ledger_item *i)
 {
     return i->superseded == g->superseded && has_file (g, i) &&
+           !(g->later && i->kind == ITEM_ROWS) &&
            (!g->what || (g->rank >= 0 && i->rank == g->rank) ||
             strcmp (i->capture, g->what) == 0);
 }
@@ -144,12 +160,45 @@ static int write_mark (struct getting *g, const struct ledger_item *i,
     return cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err.text);
 }
 
+/* Whether a file has the bytes of an item: of two copies, one was got. */
+static bool is_same (const struct getting *g, const struct ledger_item *i,
+                     const char *path)
+{
+    int fd = tree_openat (g->out.fd, path, O_RDONLY | O_NONBLOCK, 0, false);
+    struct digest id;
+    struct stat st;
+    bool same = fd >= 0 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
+                content_id_of_file (fd, (uint64_t)st.st_size, &id, NULL) == 0 &&
+                digest_is (&id, &i->content);
+
+    fileio_close (fd);
+    return same;
+}
+
+/* 0: the others are worth having. */
+static int not_written (struct getting *g, const char *path, int rc,
+                        const struct err *err)
+{
+    if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
+        rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
+        (rc == -EEXIST && g->files > 0)) {
+        g->bad++;
+        g->there += rc == -EEXIST;
+        return cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err->text);
+    }
+    if (rc == -EEXIST)
+        return cli_fail (g->command, rc, "%s/%s exists, and nothing is "
+                         "overwritten: name a directory that does not have it",
+                         g->dir, path);
+    return cli_fail (g->command, rc, "%s/%s: %s", g->dir, path, err->text);
+}
+
 static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
 {
     struct getting *g = arg;
     struct err err = { "" };
     char path[PATH_MAX];
-    bool bad = false, damaged;
+    bool bad, damaged;
     int rc;
 
     if (atomic_load (&cli_cancelled))
@@ -165,20 +214,12 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     if ((rc = target_path (g, i, path)) < 0)
         return rc;
     rc = write_item (g, a, i, path, &err);
+    if (rc == -EEXIST && g->later && is_same (g, i, path))
+        return 0;
     damaged = rc == -EBADMSG || rc == -ENOENT;
-    if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
-        rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
-        (rc == -EEXIST && g->files > 0)) {
-        g->bad++;               // the others are worth having
-        bad = true;
-        g->there += rc == -EEXIST;
-        rc = cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err.text);
-    } else if (rc == -EEXIST) {
-        (void)cli_fail (g->command, rc, "%s/%s exists, and nothing is "
-                        "overwritten: name a directory that does not have it",
-                        g->dir, path);
-    } else if (rc < 0) {
-        (void)cli_fail (g->command, rc, "%s/%s: %s", g->dir, path, err.text);
+    bad = rc < 0;
+    if (bad) {
+        rc = not_written (g, path, rc, &err);
     } else {
         g->files++;
         g->shipments += i->kind == ITEM_ROWS;
@@ -195,8 +236,13 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
 
 static void tell_got (const struct getting *g)
 {
+    char shown[UTF8_ESCAPED (FACT_VALUE_MAX)],
+         elsewhere[sizeof (shown) + 32] = "";
     size_t raw = g->files - g->shipments;
 
+    if (*g->raw_at)
+        PRINT (elsewhere, "%s%s", utf8_escape (g->raw_at, UTF8_COLUMN, shown),
+               g->several ? "" : " (--aggregators asks there, too)");
     if (raw > 0)
         (void)printf ("%zu raw file%s", raw, units_s (raw));
     if (g->shipments == 1)
@@ -209,7 +255,7 @@ static void tell_got (const struct getting *g)
                   : g->bad == g->there ? ", which had others already"
                                        : ", others are damaged or cannot be "
                                          "written");
-    get_missing_tell (&g->missing, g->job, raw == 0, stdout);
+    get_missing_tell (&g->missing, g->job, raw == 0, elsewhere, stdout);
     (void)fputc ('\n', stdout);
 }
 
@@ -223,6 +269,7 @@ static void begin_get (struct getting *g, const struct archive_options *opt,
                            .superseded = opt->superseded, .owner = opt->owner,
                            .file = opt->file, .foreign = opt->foreign };
     capture_places_init (&g->places);
+    get_missing_init (&g->missing);
     if (g->what)
         (void)units_rank (g->what, &g->rank);
 }
@@ -259,10 +306,24 @@ static int interrupted (const struct getting *g)
                             g->job, units_are (g->files), g->dir);
 }
 
+/* Where the rest of a divided job is. */
+static void tell_home (const struct getting *g)
+{
+    char shown[UTF8_ESCAPED (FACT_VALUE_MAX)];
+
+    if (*g->home && !*g->raw_at && !g->file && g->shipments == 0)
+        (void)cli_fail (g->command, 0, "the rows of job %s are at %s", g->job,
+                        utf8_escape (g->home, UTF8_COLUMN, shown));
+}
+
 static int told (struct getting *g)
 {
-    if (get_missing_end (&g->missing) < 0)
+    int missing = get_missing_end (&g->missing);
+
+    if (missing < 0)
         return cli_fail (g->command, EX_OSERR, "no memory for ranks");
+    if (!cli_is_view ())
+        tell_home (g);
     if (g->files + g->bad == 0)
         return nothing_wanted (g);
     if (!cli_is_view ())
@@ -296,82 +357,134 @@ static int get_all_of (struct getting *g, FILE *in)
 /* Another process reads, and prints into 'out', which is closed; this one writes.
  * 'end' waits for its exit status.
  */
-static int get_from (const struct archive_options *opt, int n,
-                     char *const *words, int out,
-                     int (*end) (const struct command_spec *c, void *arg),
-                     void *arg)
+static int get_from (struct getting *g, int out,
+                     int (*end) (struct getting *g, void *arg), void *arg)
 {
-    struct getting g;
     FILE *in = fdopen (out, "r");
     int rc, status;
 
     if (!in)
-        return cli_fail (opt->command, EX_OSERR, "no memory");
-    cli_catch_signals ();
-    begin_get (&g, opt, n - 1, words + 1);
-    rc = get_all_of (&g, in);
+        return cli_fail (g->command, EX_OSERR, "no memory");
+    rc = get_all_of (g, in);
     (void)fclose (in);
-    status = end (opt->command, arg);
-    if (atomic_load (&cli_cancelled))
-        status = interrupted (&g);
-    else
-        status = rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
-    end_get (&g);
-    return status;
+    g->in = NULL;
+    status = end (g, arg);
+    return rc < 0 ? cli_output_status (rc) : status;
 }
 
-static int end_view (const struct command_spec *c, void *v)
+static int end_view (struct getting *g, void *v)
 {
-    return cli_view_end (c, v);
+    return cli_view_end (g->command, v);
 }
 
-int archive_get_by_view (const struct archive_options *opt, int n,
-                         char *const *words)
+static int get_by_view (struct getting *g, const struct get_words *w,
+                        const char *root)
 {
     struct cli_view v;
-    int status = cli_view_begin (opt->command, opt->root, opt, n, words, &v);
+    int status = cli_view_begin (g->command, root, w->opt, w->n, w->words, &v);
     int out = v.out;
 
     v.out = -1;
-    return status ? status : get_from (opt, n, words, out, end_view, &v);
+    return status ? status : get_from (g, out, end_view, &v);
 }
 
-static int end_place (const struct command_spec *c, void *v)
+/* One of several may have nothing of what is wanted. */
+static int end_place (struct getting *g, void *v)
 {
-    return place_print (c, v);
+    return place_print (g->command, v, g->several ? EX_NOINPUT : 0);
 }
 
-int archive_get_by_place (const struct archive_options *opt,
-                          const struct cli_place *place, int n,
-                          char *const *words)
+static int get_by_place (struct getting *g, const struct get_words *w,
+                         const struct cli_place *place)
 {
-    struct json *request = cli_view_request (opt->command, opt, n, words);
+    struct json *request = cli_view_request (g->command, w->opt, w->n,
+                                             w->words);
     struct place_view v;
     struct err err = { "" };
     int rc = place_begin (place, request, &v, &err), out = v.out;
 
     json_free (request);
     v.out = -1;
-    return rc < 0 ? cli_fail (opt->command, EX_OSERR, "%s", err.text)
-                  : get_from (opt, n, words, out, end_place, &v);
+    return rc < 0 ? cli_fail (g->command, EX_OSERR, "%s", err.text)
+                  : get_from (g, out, end_place, &v);
 }
 
-int archive_get_files (const struct archive_options *opt, struct archive *a,
-                       int n, char *const *words)
+static int take_rest (void *arg, const struct ledger_fact *f)
 {
-    struct getting g;
-    int status;
+    struct getting *g = arg;
+
+    if (strcmp (f->key, FACT_HOME) == 0)
+        PRINT (g->home, "%s", f->value);
+    if (strcmp (f->key, FACT_RAW_AT) == 0)
+        PRINT (g->raw_at, "%s", f->value);
+    return 0;
+}
+
+static int get_of_root (struct getting *g, const struct get_words *w,
+                        const char *root)
+{
+    struct archive a;
+    int status = cli_open_archive (g->command, root, &a);
     long items;
+
+    if (status)
+        return status;
+    a.threads = (unsigned)w->opt->threads;
+    if (!g->later)
+        (void)ledger_each_fact (a.ledger, g->job, 0, take_rest, g, NULL);
+    items = cli_each_item (g->command, &a, g->job, true, get_item, g);
+    status = items < 0    ? cli_output_status ((int)items)
+             : items == 0 ? cli_no_job (g->command, a.root, g->job,
+                                        ARCHIVE_JOBS_LISTED) : 0;
+    archive_close (&a);
+    return status;
+}
+
+static int get_at (struct getting *g, const struct get_words *w,
+                   const struct cli_place *place)
+{
+    return place->security                ? get_by_place (g, w, place)
+           : cli_needs_view (place->name) ? get_by_view (g, w, place->name)
+                                          : get_of_root (g, w, place->name);
+}
+
+/* The first status that is not 0, but of those that have nothing. */
+static int get_at_each (struct getting *g, const struct get_words *w,
+                        const struct archive_source *from, size_t n)
+{
+    int status = 0;
+
+    PRINT (g->raw_at, "%s", from[0].raw_at);
+    for (size_t i = 0; i < n && !atomic_load (&cli_cancelled); i++) {
+        int one;
+
+        g->later = i > 0;
+        one = get_at (g, w, from[i].place);
+        if (status == 0 && (one != EX_NOINPUT || !g->several))
+            status = one;
+    }
+    return status;
+}
+
+int archive_get_all (const struct archive_options *opt,
+                     const struct archive_source *from, size_t n, int nwords,
+                     char *const *words)
+{
+    const struct get_words w = { opt, nwords, words };
+    struct getting g;
+    int status, all;
 
     if (!cli_is_view ())
         cli_catch_signals ();
-    begin_get (&g, opt, n, words);
-    items = cli_each_item (opt->command, a, g.job, true, get_item, &g);
-    status = items == -EINTR ? interrupted (&g)
-             : items < 0  ? cli_output_status ((int)items)
-             : items == 0 ? cli_no_job (opt->command, a->root, g.job,
-                                        ARCHIVE_JOBS_LISTED)
-                          : told (&g);
+    begin_get (&g, opt, nwords - 1, words + 1);
+    g.several = n > 1;
+    status = get_at_each (&g, &w, from, n);
+    if (atomic_load (&cli_cancelled)) {
+        status = interrupted (&g);
+    } else if (status == 0 || (g.several && g.files > 0)) {
+        all = told (&g);
+        status = status ? status : all;
+    }
     end_get (&g);
     return status;
 }

@@ -61,17 +61,16 @@ int archive_give_tags (struct intake *in, const char *job,
 
 /* The verbs: exit statuses. */
 int archive_add (const struct archive_options *opt, int n, char **dirs);
-/* get JOB [CAPTURE|RANK] DIR, from an open root: 'words' begin with JOB; or from
- * what its service reads for a user who cannot (shared/view.h): with "get".
+/* get JOB [CAPTURE|RANK] DIR ('words' begin with "get"), of one or more roots and
+ * aggregators that have something of the job; the first has its rows.
  */
-int archive_get_files (const struct archive_options *opt, struct archive *a,
-                       int n, char *const *words);
-int archive_get_by_view (const struct archive_options *opt, int n,
-                         char *const *words);
-/* The same from an aggregator elsewhere. */
-int archive_get_by_place (const struct archive_options *opt,
-                          const struct cli_place *place, int n,
-                          char *const *words);
+struct archive_source {
+    const struct cli_place *place;
+    const char *raw_at;         // where else raw files of the job are; or ""
+};
+int archive_get_all (const struct archive_options *opt,
+                     const struct archive_source *from, size_t n, int nwords,
+                     char *const *words);
 int archive_export (const struct archive_options *opt, struct archive *a,
                     const char *job, const char *file);
 int archive_import (const struct archive_options *opt, const char *file);

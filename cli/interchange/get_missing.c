@@ -1,6 +1,7 @@
 /* cli/interchange/get_missing.c - whose raw files a root does not have */
 #include "get_missing.h"
 
+#include "base/cmp.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "model/shipment.h"
@@ -12,17 +13,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+struct rank_bytes {
+    int64_t rank;
+    uint64_t said, there;       // bytes of raw files, as the rows say; that were
+                                // written
+    bool damaged;               // one of them is
+};
+
+void get_missing_init (struct get_missing *m)
+{
+    *m = (struct get_missing){ .ranks = MAP (struct rank_bytes, 1) };
+}
+
+void get_missing_fini (struct get_missing *m)
+{
+    map_fini (&m->ranks);
+    free (m->list);
+}
+
 int get_missing_end (struct get_missing *m)
 {
-    bool missing = m->begun && !m->damaged && m->there < m->said;
+    for (uint32_t i = 0; i < m->ranks.n; i++) {
+        const struct rank_bytes *r = map_at (&m->ranks, i);
+        bool missing = !r->damaged && r->there < r->said;
 
-    m->nameless = m->nameless || (missing && m->now < 0);
-    if (missing && m->now >= 0 &&
-        vec_push (&m->ranks, &m->n, &m->now, sizeof (m->now)) < 0)
-        return -ENOMEM;
-    m->begun = m->damaged = false;
-    m->said = m->there = 0;
-    return 0;
+        m->nameless = m->nameless || (missing && r->rank < 0);
+        if (missing && r->rank >= 0 &&
+            vec_push (&m->list, &m->n, &r->rank, sizeof (r->rank)) < 0)
+            return -ENOMEM;
+    }
+    if (m->n > 1)
+        qsort (m->list, m->n, sizeof (*m->list), cmp_int64);
+    return m->n > 0 || m->nameless;
 }
 
 /* The size of the capture's raw files when its rows were read. */
@@ -42,44 +64,43 @@ int get_missing_note (struct get_missing *m, const struct tree *out,
                       const char *path, const struct ledger_item *i,
                       bool damaged)
 {
+    bool is_new;
+    struct rank_bytes *r = map_put (&m->ranks, &i->rank, &is_new);
     struct stat st;
-    int fd = -1, rc = 0;
+    int fd;
 
-    if (m->begun && m->now != i->rank)
-        rc = get_missing_end (m);
-    m->begun = true;
-    m->now = i->rank;
-    m->damaged = m->damaged || damaged;
-    if (!damaged)
-        fd = tree_openat (out->fd, path, O_RDONLY | O_NONBLOCK, 0, false);
-    if (fd < 0)
-        return rc;
+    if (!r)
+        return -ENOMEM;
+    r->damaged = r->damaged || damaged;
+    if (damaged || (fd = tree_openat (out->fd, path, O_RDONLY | O_NONBLOCK, 0,
+                                      false)) < 0)
+        return 0;
     if (fstat (fd, &st) < 0)
-        m->damaged = true;
+        r->damaged = true;
     else if (i->kind == ITEM_ROWS)
-        m->said += size_said (fd, (uint64_t)st.st_size);
+        r->said += size_said (fd, (uint64_t)st.st_size);
     else
-        m->there += (uint64_t)st.st_size;
+        r->there += (uint64_t)st.st_size;
     (void)close (fd);
-    return rc;
+    return 0;
 }
 
 static void print_ranges (const struct get_missing *m, FILE *f)
 {
     for (size_t i = 0, end; i < m->n; i = end) {
         for (end = i + 1;
-             end < m->n && m->ranks[end] == m->ranks[end - 1] + 1;)
+             end < m->n && m->list[end] == m->list[end - 1] + 1;)
             end++;
         (void)fprintf (f, "%s%lld", i > 0 ? ", " : "",
-                       (long long)m->ranks[i]);
+                       (long long)m->list[i]);
         if (end - i > 1)
             (void)fprintf (f, "%s%lld", end - i > 2 ? "-" : ", ",
-                           (long long)m->ranks[end - 1]);
+                           (long long)m->list[end - 1]);
     }
 }
 
 void get_missing_tell (const struct get_missing *m, const char *job, bool none,
-                       FILE *f)
+                       const char *elsewhere, FILE *f)
 {
     char word[SHELL_WORD (MESSAGE_NAME_MAX)], rank[24] = "R";
 
@@ -92,16 +113,15 @@ void get_missing_tell (const struct get_missing *m, const char *job, bool none,
     print_ranges (m, f);
     if (m->nameless)
         (void)fprintf (f, "%scaptures without a rank", m->n ? ", and of " : "");
-    (void)fputs (" were not delivered", f);
-    if (m->n == 0)
+    if (*elsewhere)
+        (void)fprintf (f, " are not here: those of this job are delivered to %s",
+                       elsewhere);
+    else
+        (void)fputs (" were not delivered", f);
+    if (m->n == 0 || *elsewhere)
         return;
     if (m->n == 1)
-        PRINT (rank, "%lld", (long long)m->ranks[0]);
+        PRINT (rank, "%lld", (long long)m->list[0]);
     (void)fprintf (f, ": rollcall fetch --rank %s %s asks for them", rank,
                    shell_word (job, word));
-}
-
-void get_missing_fini (struct get_missing *m)
-{
-    free (m->ranks);
 }

@@ -2,35 +2,33 @@
 #ifndef ROLLCALL_INTERCHANGE_GET_MISSING_H
 #define ROLLCALL_INTERCHANGE_GET_MISSING_H
 
+#include "base/map.h"
 #include "ledger/ledger.h"
 #include "store/tree.h"
 
 #include <stdio.h>
 
-/* Begins as zeros. */
 struct get_missing {
-    bool begun, damaged;        // the rank of 'now': one of its files is
-    int64_t now;
-    uint64_t said, there;       // bytes of its raw files, as its rows say; that
-                                // were written
-    int64_t *ranks;             // some of whose files are not there
+    struct map ranks;           // of the items
+    int64_t *list;              // ranks some of whose files are not there
     size_t n;
     bool nameless;              // so are files of captures without a rank
 };
 
-/* An item was written, or it is damaged: those of a rank come one after the
- * other.  0 or -ENOMEM.
- */
+void get_missing_init (struct get_missing *m);
+void get_missing_fini (struct get_missing *m);
+
+/* An item was written, or it is damaged.  0 or -ENOMEM. */
 int get_missing_note (struct get_missing *m, const struct tree *out,
                       const char *path, const struct ledger_item *i,
                       bool damaged);
 
-/* After the last item; then print a sentence about them, if there are any. 'none'
- * is whether nobody's raw files came.
+/* After the last item: whether files are missing, or -ENOMEM.  Then print a
+ * sentence about them, if there are any. 'none' is whether nobody's raw files
+ * came; 'elsewhere' the aggregators that have those of this job, or "".
  */
 int get_missing_end (struct get_missing *m);
 void get_missing_tell (const struct get_missing *m, const char *job, bool none,
-                       FILE *f);
-void get_missing_fini (struct get_missing *m);
+                       const char *elsewhere, FILE *f);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "interchange/restore.h"
+#include "options/store_options.h"
 #include "shared/command.h"
 #include "store/root.h"
 
@@ -33,12 +34,9 @@ static const struct option_spec restore_rows[] = {
     OPTION (TEXT, "store", 0, struct backup_options, store.url, "URL", NULL, NULL,
       "Instead of a backup: take over the objects of a root that is gone for "
       "good, s3://BUCKET/PREFIX, as for rollcall-aggregator."),
-    OPTION (TEXT, "root-id", 0, struct backup_options, id, "ID", NULL, NULL,
-      "With --store: which of the roots there. Without it: the only one."),
-    OPTION (TEXT, "store-endpoint", 0, struct backup_options, store.endpoint,
-      "URL", NULL, "AWS_ENDPOINT_URL", "Where that store is."),
-    OPTION (TEXT, "store-ca", 0, struct backup_options, store.ca_file, "FILE",
-      NULL, "AWS_CA_BUNDLE", "Certificates of those who may vouch for it."),
+    OPTION_BESIDE ("store", TEXT, "root-id", struct backup_options, id, "ID",
+      NULL, NULL, "Which of the roots there. Without it: the only one."),
+    STORE_OPTIONS (struct backup_options, store),
     OPTION_SWITCH ("json", 0, struct backup_options, json,
       "Print one JSON object."),
 };
@@ -238,8 +236,6 @@ int verb_restore (int argc, char **argv)
 
     if (!cli_options (&restore_command, argc, argv, &opt, &rest, &status))
         return status;
-    if (opt.id && !opt.store.url)
-        return cli_fail (&restore_command, EXIT_USAGE, "--root-id needs --store");
     if ((status = check_operands (&restore_command, argc - rest,
                                   opt.store.url ? 1 : 2, argv + rest)) != 0)
         return status;

@@ -67,7 +67,7 @@ static void put_row (struct jobs_table *t, const struct job_copy *c,
     jobs_table_row (t, &j, at);
 }
 
-/* "A, B": that of which the copy is shown first. */
+/* "A, B, C (raw files)": that of which the copy is shown first. */
 static void join_places (const struct job_copies *j, size_t i, size_t end,
                          char out[AT_MAX])
 {
@@ -75,8 +75,9 @@ static void join_places (const struct job_copies *j, size_t i, size_t end,
 
     out[0] = '\0';
     for (; i < end && used < AT_MAX; i++) {
-        int n = snprintf (out + used, AT_MAX - used, "%s%s", used ? ", " : "",
-                          j->list[i].place->name);
+        int n = snprintf (out + used, AT_MAX - used, "%s%s%s",
+                          used ? ", " : "", j->list[i].place->name,
+                          j->list[i].raw_only ? " (raw files)" : "");
 
         used += n > 0 ? (size_t)n : 0;
     }
@@ -128,11 +129,14 @@ static void put_copies (struct json_out *out, const struct job_copies *j,
         json_out_text_of (out, "built_at", c->built);
         json_out_key (out, "whole");
         json_out_raw (out, c->whole ? "true" : "false");
+        json_out_key (out, "raw_only");
+        json_out_raw (out, c->raw_only ? "true" : "false");
         json_out_close (out, '}');
     }
     json_out_close (out, ']');
     json_out_text_of (out, "copies_are",
-                      worst == COPIES_SAME   ? "the same"
+                      worst == COPIES_SAME      ? "the same"
+                      : worst == COPIES_DIVIDED ? "divided"
                       : worst == COPIES_LACK ? "not all whole"
                                              : "contradictory");
 }

@@ -378,7 +378,6 @@ int run_start_agent (struct run *r, struct err *err)
         daemon_number (&w, "--spread", r->opt->spread, "");
     } else {
         daemon_number (&w, "--copies", 1, "");
-        daemon_number (&w, "--spread", 0, "");
     }
     daemon_number (&w, "--max-ranks", capture_world_max, "");
     daemon_number (&w, "--world-size", r->world.size, "");

@@ -80,8 +80,8 @@ static const struct option_spec options[] = {
     OPTION_NUMBER ("copies", 0, struct run_options, copies, "N", "1",
       NULL, 1, ENDPOINT_COPIES_MAX,
       "Deliver to so many of the --aggregators."),
-    OPTION_NUMBER ("spread", 0, struct run_options, spread, "N", "0", NULL, 0,
-      CAPTURE_WORLD_LIMIT,
+    OPTION_NUMBER_BESIDE ("aggregators", "spread", struct run_options, spread, "N",
+      "0", NULL, 0, CAPTURE_WORLD_LIMIT,
       "Of runs with more ranks than this, raw files go to one of the "
       "--aggregators by host; 0: each run goes whole to one."),
     OPTION (DURATION, "away", 0, struct run_options, away_ns, "TIME", "30s",

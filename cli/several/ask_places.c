@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,8 @@
 
 #define WORDS_MAX 64
 #define PART 65536
+#define BUSY_MS 500             // other verbs of this user ask, too
+#define BUSY_TRIES 20
 #define LIST_NS (900 * NS_PER_S)        // a user's list may take 600 s there, ...
 #define FILES_NS (24 * 3600 * NS_PER_S) // ... and files a day
 
@@ -35,6 +36,9 @@ struct remote_view {
     char *question;
     int64_t longest_ns;
     int pipes[ANSWER_STREAMS];
+    bool some;                  // has come
+    bool lost;                  // messages that nobody read for too long
+    atomic_bool left;           // nobody reads any more
     pthread_t thread;
     int rc;
     struct ask_end end;
@@ -46,15 +50,28 @@ static int write_piece (void *arg, enum answer_stream stream, const void *data,
 {
     struct remote_view *r = arg;
 
-    return fileio_write_all (r->pipes[stream], data, size);
+    if (size == 0)
+        return atomic_load (&r->left) ? -EPIPE : 0;
+    r->some = true;
+    if (stream == ANSWER_OUT)
+        return fileio_write_all (r->pipes[stream], data, size);
+    // whoever takes the output may read them later, or never
+    r->lost |= write (r->pipes[stream], data, size) != (ssize_t)size;
+    return 0;
 }
 
 static void *ask (void *arg)
 {
     struct remote_view *r = arg;
+    int tries = 0;
 
-    r->rc = net_ask (r->place->name, r->place->security, r->question,
-                     r->longest_ns, write_piece, r, &r->end, &r->err);
+    do {
+        if (tries > 0)
+            (void)poll (NULL, 0, BUSY_MS);
+        r->rc = net_ask (r->place->name, r->place->security, r->question,
+                         r->longest_ns, write_piece, r, &r->end, &r->err);
+    } while (r->rc == 0 && r->end.status == EX_TEMPFAIL && !r->some &&
+             ++tries < BUSY_TRIES);
     for (unsigned i = 0; i < ANSWER_STREAMS; i++)
         fileio_close (r->pipes[i]);
     return NULL;
@@ -76,7 +93,8 @@ static int begin_remote (const struct cli_place *place,
     struct remote_view *r = calloc (1, sizeof (*r));
     int rc = -ENOMEM;
 
-    if (r && (r->question = json_print (request, false))) {
+    if (fcntl (pipes[ANSWER_SAID], F_SETFL, O_NONBLOCK) == 0 && r &&
+        (r->question = json_print (request, false))) {
         r->place = place;
         r->longest_ns = is_files (request) ? FILES_NS : LIST_NS;
         memcpy (r->pipes, pipes, sizeof (r->pipes));
@@ -95,8 +113,11 @@ static int end_remote (struct remote_view *r, struct err *why)
 {
     int rc;
 
+    atomic_store (&r->left, true);
     (void)pthread_join (r->thread, NULL);
     rc = r->rc < 0 ? r->rc : r->end.status;
+    if (r->lost && !r->end.text[0])
+        PRINT (r->end.text, "it had more messages than are shown");
     (void)err_set (why, EIO, "%s", r->rc < 0 ? r->err.text : r->end.text);
     free (r->question);
     free (r);
@@ -247,7 +268,7 @@ static int take (int *fd, struct buf *b)
     return b->failed ? -E2BIG : 0;
 }
 
-int place_print (const struct command_spec *c, struct place_view *v)
+int place_print (const struct command_spec *c, struct place_view *v, int quiet)
 {
     struct buf out, said;
     struct err why;
@@ -255,24 +276,33 @@ int place_print (const struct command_spec *c, struct place_view *v)
 
     buf_init (&out, PLACE_LIST_MAX);
     buf_init (&said, PLACE_SAID_MAX);
-    while (rc == 0 && (v->out >= 0 || v->said >= 0)) {
+    while (rc == 0 && (v->out >= 0 || v->said >= 0) &&
+           !atomic_load (&cli_cancelled)) {
         struct pollfd p[] = { { v->out, POLLIN, 0 }, { v->said, POLLIN, 0 } };
 
-        if (poll (p, 2, -1) < 0 && errno != EINTR)
+        if (poll (p, 2, 1000) < 0 && errno != EINTR)
             break;
         if (p[0].revents)
             rc = take (&v->out, &out);
         if (p[1].revents && rc == 0)
             rc = take (&v->said, &said);
         put_whole_lines (&out, v->out < 0, stdout);
-        put_whole_lines (&said, v->said < 0, stderr);
+        if (!quiet)
+            put_whole_lines (&said, v->said < 0, stderr);
     }
+    status = place_end (v, &why);
+    quiet = quiet && rc == 0 && status == quiet;
+    if (!quiet)
+        put_whole_lines (&said, true, stderr);
     buf_fini (&out);
     buf_fini (&said);
-    status = place_end (v, &why);
+    if (quiet)
+        return status;
     if (rc < 0)
         return cli_fail (c, EX_DATAERR, "%s: its answer is too long",
                          v->place->name);
+    if (status == -EPIPE)
+        return EX_IOERR;        // whoever left has said why
     if (status < 0)
         return cli_fail (c, place_exit_status (status), "%s", why.text);
     if (why.text[0])

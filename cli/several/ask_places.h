@@ -28,15 +28,17 @@ struct place_view {
 int place_begin (const struct cli_place *place, const struct json *request,
                  struct place_view *v, struct err *err);
 
-/* Wait for its end: the exit status of the verb, with 'why', a sentence, or "";
- * or a negative errno: the place is away, or its answer is not whole.
+/* Close what is open, and wait for its end: the exit status of the verb, with 'why',
+ * a sentence, or ""; or a negative errno: the place is away, or its answer is not
+ * whole; -EPIPE: not all of it was taken.
  */
 int place_end (struct place_view *v, struct err *why);
 
 /* The same after printing all of it here, but control characters of another host
- * are escaped.  An exit status, after a message if need be.
+ * are escaped.  An exit status, after a message if need be; its messages are not
+ * printed if it ends with 'quiet', unless that is 0.
  */
-int place_print (const struct command_spec *c, struct place_view *v);
+int place_print (const struct command_spec *c, struct place_view *v, int quiet);
 
 /* The exit status for a negative errno of place_end. */
 int place_exit_status (int rc);

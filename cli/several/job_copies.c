@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "base/vec.h"
+#include "ledger/ledger_facts.h"
 #include "net/message.h"
 
 #include <errno.h>
@@ -55,8 +56,11 @@ static bool read_copy (const struct json *o, const struct cli_place *place,
         .bytes = number (o, "bytes", -1),
         .world_size = number (o, "world_size", 0),
         .result_bytes = number (o, "result_bytes", -1),
+        .home = text (o, FACT_HOME), .raw_at = text (o, FACT_RAW_AT),
     };
     read_roll (json_get (o, "roll"), c);
+    // a home that stands in for another one hears of that, too
+    c->raw_only = *c->home && !*c->raw_at && c->present < 0;
     return json_is_object (o) && message_valid_name (c->job);
 }
 
@@ -64,8 +68,10 @@ static bool read_copy (const struct json *o, const struct cli_place *place,
 
 static int by_worth (const struct job_copy *x, const struct job_copy *y)
 {
-    int rc = y->whole - x->whole;
+    int rc = x->raw_only - y->raw_only;
 
+    if (rc == 0)
+        rc = y->whole - x->whole;
     if (rc == 0)
         rc = (y->present >= 0) - (x->present >= 0);
     if (rc == 0)
@@ -224,6 +230,8 @@ enum copies_differ job_copies_compare (const struct job_copy *a,
 {
     if (*a->user && *b->user && strcmp (a->user, b->user) != 0)
         return COPIES_CONTRADICT;
+    if (a->raw_only || b->raw_only)
+        return COPIES_DIVIDED;
     if (a->whole && b->whole && a->present != b->present)
         return COPIES_CONTRADICT;
     return a->captures == b->captures && a->ranks == b->ranks &&
@@ -246,6 +254,23 @@ static void describe (const struct job_copy *c, bool user, char out[512])
                                    : ", and not all in its result");
 }
 
+/* Only raw files of a job were found. */
+static enum copies_differ tell_home (const struct command_spec *c,
+                                     const struct job_copy *copy, bool silent)
+{
+    char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    char home[UTF8_ESCAPED (FACT_VALUE_MAX)], text[FACT_VALUE_MAX];
+
+    PRINT (text, "%s", copy->home);
+    if (!silent)
+        (void)cli_fail (c, 0, "job %s: %s has only raw files of it; its rows "
+                        "are at %s, which was not asked, or has not answered",
+                        utf8_escape (copy->job, UTF8_COLUMN, job),
+                        copy->place->name,
+                        utf8_escape (text, UTF8_COLUMN, home));
+    return COPIES_LACK;
+}
+
 static enum copies_differ tell_one (const struct command_spec *c,
                                     const struct job_copies *j, size_t i,
                                     size_t end, bool silent)
@@ -256,6 +281,8 @@ static enum copies_differ tell_one (const struct command_spec *c,
     size_t at = i;
     bool user;
 
+    if (j->list[i].raw_only)
+        return tell_home (c, &j->list[i], silent);
     for (size_t k = i + 1; k < end; k++) {
         enum copies_differ d = job_copies_compare (&j->list[i], &j->list[k]);
 
@@ -264,7 +291,7 @@ static enum copies_differ tell_one (const struct command_spec *c,
             at = k;
         }
     }
-    if (worst == COPIES_SAME || silent)
+    if (worst <= COPIES_DIVIDED || silent)
         return worst;
     user = *j->list[i].user && *j->list[at].user &&
            strcmp (j->list[i].user, j->list[at].user) != 0;
@@ -290,11 +317,11 @@ size_t job_copies_tell (const struct command_spec *c,
 
         end = job_copies_next (j, i);
         d = tell_one (c, j, i, end, told >= TOLD_MAX);
-        told += d != COPIES_SAME;
+        told += d > COPIES_DIVIDED;
         bad += d == COPIES_CONTRADICT;
     }
     if (told > TOLD_MAX)
-        (void)cli_fail (c, 0, "copies of %zu more jobs differ",
+        (void)cli_fail (c, 0, "copies of %zu more jobs differ, or lack rows",
                         told - TOLD_MAX);
     return bad;
 }
@@ -361,6 +388,8 @@ int job_copies_find (const struct command_spec *c, const struct cli_places *p,
     if (job_copies_tell (c, j) > 0)
         return ambiguous (c, j);
     *ret = &j->list[0];
+    if (with_result && (*ret)->raw_only)
+        return EX_UNAVAILABLE;  // as was said
     return !with_result || (*ret)->present >= 0
                ? 0 : cli_fail (c, EX_NOINPUT, "job %s has no result yet at %s",
                                job, (*ret)->place->name);

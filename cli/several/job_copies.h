@@ -2,7 +2,8 @@
  *
  * A job that was delivered to two, or to another one while the first was away,
  * is one job: one copy of it is shown, the whole before the partial, then the one
- * that was built last, then the one with more captures.
+ * that was built last, then the one with more captures.  Who has only raw files of
+ * a divided job (agents with --spread) has no copy: the job's home has the rows.
  */
 #ifndef ROLLCALL_SEVERAL_JOB_COPIES_H
 #define ROLLCALL_SEVERAL_JOB_COPIES_H
@@ -16,6 +17,8 @@ struct job_copy {
     int64_t ranks, captures, bytes, world_size, result_bytes;
     int64_t in_roll, present;   // of its result; -1: there is none
     bool whole;                 // all ranks are in its result
+    const char *home, *raw_at;  // as the facts of a divided job; "": none
+    bool raw_only;              // its rows are at 'home'
 };
 
 /* By name of the job, and of one the best first. */
@@ -41,15 +44,17 @@ void job_copies_fini (struct job_copies *j);
 /* The index behind the copies of the job at index 'i'. */
 size_t job_copies_next (const struct job_copies *j, size_t i);
 
-/* What two copies are to each other: the same; one has what the other lacks; or
- * both are whole, and not the same, or of different users.
+/* What two copies are to each other: the same; one has only raw files; one has
+ * what the other lacks; or both are whole, and not the same, or of different
+ * users.
  */
-enum copies_differ { COPIES_SAME, COPIES_LACK, COPIES_CONTRADICT };
+enum copies_differ { COPIES_SAME, COPIES_DIVIDED, COPIES_LACK,
+                     COPIES_CONTRADICT };
 enum copies_differ job_copies_compare (const struct job_copy *a,
                                        const struct job_copy *b);
 
-/* Say on standard error which copies differ, the first 20: how many contradict
- * each other.
+/* Say on standard error which copies differ, and of which job only raw files were
+ * found, the first 20: how many contradict each other.
  */
 size_t job_copies_tell (const struct command_spec *c,
                         const struct job_copies *j);
@@ -60,7 +65,7 @@ size_t job_copies_tell (const struct command_spec *c,
 int job_copies_where (const char *job, const char *where, struct buf *out);
 
 /* Find the place that has a job, the best if there are several; with_result:
- * that has a result.  0 and *ret, which is valid as long as 'j'; or an exit
+ * that has a result.  The list of *j is of this job then.  0 and *ret, which is valid as long as 'j'; or an exit
  * status after a message: nobody has it, or those who have contradict each
  * other.
  */

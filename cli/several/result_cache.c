@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define UNUSED_S (7 * 24 * 3600)
+#define REPLACED_S 3600         // by another build; or it did not come whole
+#define HALF 32                 // of the digits of a hash
 #define PART 65536
 
 /* ---- the directory ---- */
@@ -38,34 +40,67 @@ static int cache_dir (char out[PATH_MAX], struct err *err)
     return fileio_mkdirs (out, 0700, err);
 }
 
-/* Another result has another name: what is there is never replaced. */
+/* What others can write is theirs. */
+static int open_cache (const char *path, struct err *err)
+{
+    int dir = fileio_open_dir_at (AT_FDCWD, path, err);
+    struct stat st;
+
+    if (dir >= 0 && fstat (dir, &st) == 0 && st.st_uid == geteuid () &&
+        (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return dir;
+    fileio_close (dir);
+    return dir < 0 ? dir : err_set (err, EPERM, "%s belongs to another user, or "
+                                    "others may write there: set "
+                                    "XDG_CACHE_HOME", path);
+}
+
+static int put_hash (const char *text, char hex[DIGEST_HEX_SIZE])
+{
+    struct digest sum;
+    int rc = digest_of (text, strlen (text), &sum);
+
+    if (rc == 0)
+        digest_hex (&sum, hex);
+    return rc;
+}
+
+/* Another result has another name: what is there is never replaced.  The first half
+ * of a name is that of the job.
+ */
 static int name_of (const struct job_copy *copy, char name[NAME_MAX + 1])
 {
-    char text[PATH_MAX], hex[DIGEST_HEX_SIZE];
-    struct digester *d = digester_create ();
-    struct digest sum;
-    int rc = d ? 0 : -ENOMEM;
+    const struct net_security *security = copy->place->security;
+    char text[2 * PATH_MAX], job[DIGEST_HEX_SIZE], built[DIGEST_HEX_SIZE];
+    int rc;
 
+    PRINT (text, "%s\n%s\n%s", copy->place->name, copy->job,
+           security ? security->server_key : "");
+    if ((rc = put_hash (text, job)) < 0)
+        return rc;
     PRINT (text, "%s\n%" PRId64 "\n%" PRId64 "\n%" PRId64, copy->built,
            copy->result_bytes, copy->captures, copy->bytes);
-    if (rc == 0)
-        rc = digest_add (d, copy->place->name, strlen (copy->place->name) + 1);
-    if (rc == 0)
-        rc = digest_add (d, copy->job, strlen (copy->job) + 1);
-    if (rc == 0)
-        rc = digest_add (d, text, strlen (text));
-    if (rc == 0)
-        rc = digest_end (d, &sum);
-    digester_destroy (d);
-    if (rc < 0)
+    if ((rc = put_hash (text, built)) < 0)
         return rc;
-    digest_hex (&sum, hex);
-    (void)snprintf (name, NAME_MAX + 1, "%s.db", hex);
+    (void)snprintf (name, NAME_MAX + 1, "%.*s-%.*s.db", HALF, job, HALF,
+                    built);
     return 0;
 }
 
-/* Whoever reads one has it open. */
-static void drop_unused (int dir)
+/* For how long one is kept that is not used: whoever reads one has it open, and
+ * whoever brings one writes to it.
+ */
+static int64_t keep_s (const char *name, const char *instead)
+{
+    const size_t n = strlen (name);
+
+    return n > 3 && strcmp (name + n - 3, ".db") == 0 &&
+                   strncmp (name, instead, HALF) != 0
+               ? UNUSED_S : REPLACED_S;
+}
+
+/* 'instead' comes. */
+static void drop_unused (int dir, const char *instead)
 {
     DIR *d = fileio_list (dir, ".");
     int64_t now = clock_wall_ns () / NS_PER_S;
@@ -74,9 +109,9 @@ static void drop_unused (int dir)
     int rc;
 
     while (d && (e = fileio_next_entry (d, &rc))) {
-        if (e->d_name[0] != '.' &&
-            fstatat (dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG (st.st_mode) && now - st.st_mtime > UNUSED_S)
+        if (fstatat (dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG (st.st_mode) &&
+            now - st.st_mtime > keep_s (e->d_name, instead))
             (void)unlinkat (dir, e->d_name, 0);
     }
     fileio_close_dir (d);
@@ -100,7 +135,7 @@ static struct json *ask_for (const char *job, const char *part)
     return request;
 }
 
-/* At most 'most' bytes: their number, or -errno. */
+/* At most 'most' bytes: their number; -EFBIG: there are more; -errno. */
 static int64_t copy_bytes (int from, int to, int64_t most)
 {
     char part[PART];
@@ -114,7 +149,7 @@ static int64_t copy_bytes (int from, int to, int64_t most)
         if (n < 0)
             return -errno;
         if ((came += n) > most)
-            return -EBADMSG;
+            return -EFBIG;
         if ((rc = fileio_write_all (to, part, (size_t)n)) < 0)
             return rc;
     }
@@ -168,17 +203,15 @@ static int bring (struct coming *x, const char *part, int to)
     came = copy_bytes (v.out, to, x->rest);
     (void)close (v.out);
     v.out = -1;
-    status = place_print (x->c, &v);
-    if (status != 0)
-        return status;
-    if (came == -EBADMSG)
+    status = place_print (x->c, &v, 0);
+    if (came == -EFBIG)
         return other_size (x);
     if (came < 0)
         return cli_fail (x->c, cli_output_status ((int)came), "cannot keep the "
                          "result of job %s: %s", x->copy->job,
                          strerror ((int)-came));
     x->rest -= came;
-    return 0;
+    return status;
 }
 
 static int rename_new (struct coming *x, const char *temp, const char *name)
@@ -279,13 +312,13 @@ int result_cache_get (const struct command_spec *c,
         return cli_fail (c, EX_CANTCREAT, "%s", err.text);
     if (name_of (copy, name) < 0 || !fileio_join (ret, PATH_MAX, path, name))
         return cli_fail (c, EX_OSERR, "no memory for a result");
-    if ((x.dir = fileio_open_dir_at (AT_FDCWD, path, &err)) < 0)
+    if ((x.dir = open_cache (path, &err)) < 0)
         return cli_fail (c, EX_CANTCREAT, "%s", err.text);
     x.path = path;
     if (*copy->built && utimensat (x.dir, name, NULL, 0) == 0) {
         status = take_parts (&x, name);
     } else {
-        drop_unused (x.dir);
+        drop_unused (x.dir, name);
         status = bring_as (&x, name);
     }
     (void)close (x.dir);

@@ -2,7 +2,8 @@
  *
  * In rollcall/results of $XDG_CACHE_HOME, or of ~/.cache: a result as it was
  * built, with its parts, by what its aggregator says of it; unused ones go after
- * a week.
+ * a week, and after an hour if there is another build.  A directory of another
+ * user is refused.
  */
 #ifndef ROLLCALL_SEVERAL_RESULT_CACHE_H
 #define ROLLCALL_SEVERAL_RESULT_CACHE_H

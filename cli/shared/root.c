@@ -102,20 +102,35 @@ long cli_each_item (const struct command_spec *c, struct archive *a,
     return rc < 0 ? rc : count;
 }
 
+int cli_rows_elsewhere (const struct command_spec *c, struct ledger *l,
+                        const char *root, const char *job)
+{
+    char home[FACT_VALUE_MAX];
+
+    if (ledger_get_fact (l, job, FACT_HOME, home, NULL) < 0 || !*home)
+        return 0;
+    return cli_fail (c, EX_NOINPUT, "%s has raw files of job %s, but no rows: "
+                     "they are delivered to %s, which builds its result", root,
+                     job, home);
+}
+
 int cli_no_job (const struct command_spec *c, const char *root,
                 const char *job, const char *more)
 {
     char path[PATH_MAX], text[DELETION_TEXT_MAX];
     struct ledger_deletion d;
     struct ledger *l = NULL;
-    int rc = 0;
+    int rc = 0, status = 0;
 
     // of a removed job nobody knows any more whose it was
     if (!cli_visible_to () &&
         fileio_join (path, sizeof (path), root, "ledger.db") &&
-        ledger_open_quick (path, &l, NULL) == 0)
+        ledger_open_quick (path, &l, NULL) == 0 &&
+        (status = cli_rows_elsewhere (c, l, root, job)) == 0)
         rc = ledger_last_deletion (l, job, &d, NULL);
     ledger_close (l);
+    if (status != 0)
+        return status;
     if (rc != 1)
         return cli_fail (c, EX_NOINPUT, "there is no job %s in %s%s", job, root, more);
     ledger_deletion_text (&d, text);

@@ -24,7 +24,15 @@ int cli_open_archive (const struct command_spec *c, const char *root,
 int cli_open_lists (const struct command_spec *c, const char *root,
                     struct archive *ret);       // no contents
 
-/* Say that a root has nothing of a job, or who removed it and when: EX_NOINPUT.
+/* Say which aggregator has the rows of a job of which a root has raw files
+ * (FACT_HOME): EX_NOINPUT, or 0 if no other one has.
+ */
+struct ledger;
+int cli_rows_elsewhere (const struct command_spec *c, struct ledger *l,
+                        const char *root, const char *job);
+
+/* Say that a root has nothing of a job, or who removed it and when, or who has
+ * its rows: EX_NOINPUT.
  * 'more' follows the name of a job that never was there.
  */
 int cli_no_job (const struct command_spec *c, const char *root,

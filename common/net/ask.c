@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define WINDOW (1 << 20)        // bytes that may be on their way
 #define TURN_NS NS_PER_S        // it is asked to go on, and shows that it lives
 #define ITEM 1                  // of a connection there is one question
 
@@ -20,7 +19,8 @@ struct ask {
     uint64_t came[ANSWER_STREAMS];
     uint64_t granted;           // bytes that it may send, of both
     struct digester *digester;
-    int64_t heard_ns, until_ns;
+    int64_t silent_ns, until_ns;        // by its turns: a process that was
+                                // stopped, or cannot write, hears nothing
     struct ask_end *end;
     struct err *err;
 };
@@ -33,7 +33,7 @@ static uint64_t came (const struct ask *x)
 static void grant (struct ask *x)
 {
     struct message m = { .type = MESSAGE_MORE, .item = ITEM,
-                         .size = came (x) + WINDOW };
+                         .size = came (x) + ANSWER_WINDOW };
 
     if (net_send (x->net, NULL, &m) == 0)
         x->granted = m.size;    // else the next turn says it
@@ -48,12 +48,29 @@ static void say_question (struct ask *x)
     x->asked = net_send (x->net, NULL, &m) == 0;
 }
 
+/* Give a piece away; without bytes: does anybody want one? */
+static int give (struct ask *x, const struct message *m)
+{
+    int rc = x->fn (x->arg, m->stream, m->data, m->data_size);
+
+    return rc == 0 || x->err->text[0]
+               ? rc : err_set (x->err, -rc, "%s: its answer cannot be kept: %s",
+                               x->endpoint, strerror (-rc));
+}
+
 static void on_turn (void *arg)
 {
+    const struct message none = { .data_size = 0 };
     struct ask *x = arg;
     int64_t now = clock_mono_ns ();
+    int rc = give (x, &none);
 
-    if (now - x->heard_ns > ASK_SILENT_NS || now > x->until_ns) {
+    x->silent_ns += x->asked ? TURN_NS : TURN_NS / 20;
+    if (rc < 0) {
+        loop_stop (x->loop, rc);
+        return;
+    }
+    if (x->silent_ns > ASK_SILENT_NS || now > x->until_ns) {
         loop_stop (x->loop, err_set (x->err, ETIMEDOUT, now > x->until_ns
                                      ? "%s comes to no end with its answer"
                                      : x->came[ANSWER_OUT] > 0
@@ -101,13 +118,10 @@ static int take_piece (struct ask *x, const struct message *m)
     if (m->stream == ANSWER_OUT &&
         digest_add (x->digester, m->data, m->data_size) < 0)
         return err_set (x->err, ENOMEM, "no memory to ask");
-    if ((rc = x->fn (x->arg, m->stream, m->data, m->data_size)) < 0)
-        return x->err->text[0] ? rc
-                               : err_set (x->err, -rc, "%s: its answer cannot "
-                                          "be kept: %s", x->endpoint,
-                                          strerror (-rc));
+    if ((rc = give (x, m)) < 0)
+        return rc;
     x->came[m->stream] += m->data_size;
-    if (x->granted - came (x) < WINDOW / 2)
+    if (x->granted - came (x) < ANSWER_WINDOW / 2)
         grant (x);
     return 0;
 }
@@ -117,7 +131,7 @@ static int take_end (struct ask *x, const struct message *m)
 {
     struct digest d;
 
-    if (m->status != 0 && m->size == 0 && came (x) > 0)
+    if (m->status != 0 && m->size == 0 && x->came[ANSWER_OUT] > 0)
         return err_set (x->err, EAGAIN, "%s: %s", x->endpoint, m->text);
     if (digest_end (x->digester, &d) < 0)
         return err_set (x->err, ENOMEM, "no memory to ask");
@@ -138,7 +152,7 @@ static void on_message (void *arg, const struct net_peer *from,
     (void)from;
     (void)bad;
     (void)err;
-    x->heard_ns = clock_mono_ns ();
+    x->silent_ns = 0;
     if (m && m->type == MESSAGE_REFUSED)
         rc = err_set (x->err, m->reason == REFUSAL_VERSION ? EPROTONOSUPPORT
                               : m->reason == REFUSAL_KEY   ? EACCES
@@ -161,7 +175,6 @@ int net_ask (const char *endpoint, const struct net_security *security,
     struct ask x = { .endpoint = endpoint, .question = question, .fn = fn,
                      .arg = arg, .end = ret, .err = err,
                      .loop = loop_create (), .digester = digester_create (),
-                     .heard_ns = clock_mono_ns (),
                      .until_ns = clock_mono_ns () + longest_ns };
     int rc = x.loop && x.digester ? 0 : err_set (err, ENOMEM,
                                                  "no memory to ask");

@@ -1,7 +1,8 @@
 /* common/net/ask.h - ask an aggregator, and take its answer piece by piece
  *
  * For verbs: it blocks.  Whatever the other side sends, it uses no more memory
- * than a few pieces, and gives up when nothing has come for ASK_SILENT_NS.
+ * than a few pieces, and gives up when nothing has come for ASK_SILENT_NS, without
+ * the time in which it could not take any.
  */
 #ifndef ROLLCALL_NET_ASK_H
 #define ROLLCALL_NET_ASK_H
@@ -11,7 +12,9 @@
 
 #define ASK_SILENT_NS (30 * NS_PER_S)
 
-/* Takes a piece, which is in its order.  A negative errno ends it all. */
+/* Takes a piece, which is in its order.  A negative errno ends it all; it is asked
+ * for that each second, without a piece.
+ */
 typedef int ask_fn (void *arg, enum answer_stream stream, const void *data,
                     size_t size);
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/texts.h"
 #include "base/vec.h"
 #include "store/fileio.h"
 
@@ -254,8 +255,9 @@ static int compare_members (const void *a, const void *b, void *member)
 {
     const struct keyring_entry *const *x = a, *const *y = b;
     size_t at = *(const size_t *)member;
+    int rc = strcmp (member_of (*x, at), member_of (*y, at));
 
-    return strcmp (member_of (*x, at), member_of (*y, at));
+    return rc ? rc : (*x > *y) - (*x < *y);
 }
 
 /* Every message of every agent is looked up. */
@@ -543,18 +545,6 @@ int keyring_new (const char *dir, const char *name, struct err *err)
     return rc;
 }
 
-static int check_revoked (const char *dir, const char *public_key,
-                          struct err *err)
-{
-    struct keyring *k = keyring_open (dir);
-    char who[NET_WHO_MAX];
-    int rc = k ? keyring_allow (k, public_key, who, err)
-               : err_set (err, ENOMEM, "no memory for keys");
-
-    keyring_close (k);
-    return rc == -EKEYREVOKED || rc == -ENOMEM ? rc : 0;
-}
-
 /* Keep the former key of 'name' valid for a while. */
 static int keep_rotated (const char *dir, struct key_file *old,
                          int64_t grace_s, struct err *err)
@@ -571,36 +561,36 @@ static int keep_rotated (const char *dir, struct key_file *old,
 /* One key with two names would be two nodes for one.  Files that cannot be read
  * are of none.
  */
-static int check_name (const char *dir, const char *name,
-                       const char *public_key, struct err *err)
+static int may_enrol (struct keyring *known, const char *name,
+                      const char *public_key, struct err *err)
 {
-    struct keyring_entry *list = NULL;
-    size_t n = 0;
-    int rc = read_places (dir, true, &list, &n, NULL) == -ENOMEM
-                 ? err_set (err, ENOMEM, "no memory for keys") : 0;
+    const struct keyring_entry *e, *taken = NULL;
 
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct key_file *k = &list[i].file;
-
-        if (list[i].state == KEY_ENROLLED && strcmp (k->name, name) != 0 &&
-            strcmp (k->public_key, public_key) == 0)
-            rc = err_set (err, EEXIST, "this key is enrolled as %s already",
-                          k->name);
+    if (known->rc == -ENOMEM)
+        return err_set (err, ENOMEM, "no memory for keys");
+    for (size_t at = SIZE_MAX; known->rc == 0 &&
+                               (e = next_entry (known, BY_KEY, public_key,
+                                                &at));) {
+        if (e->state == KEY_REVOKED)
+            return keyring_refuse (e, public_key, err);
+        if (e->state == KEY_ENROLLED && strcmp (e->file.name, name) != 0)
+            taken = e;
     }
-    free (list);
-    return rc;
+    return taken ? err_set (err, EEXIST, "this key is enrolled as %s already",
+                            taken->file.name) : 0;
 }
 
-int keyring_enrol (const char *dir, const char *name, const char *public_key,
-                   int64_t grace_s, struct err *err)
+/* 'known': what the directory had. */
+static int enrol (struct keyring *known, const char *name,
+                  const char *public_key, int64_t grace_s, struct err *err)
 {
     struct key_file k = { .created = now_s () }, old;
+    const char *dir = known->dir;
     char path[PATH_MAX];
     int rc = make_path (path, dir, "enrolled", name, 0, ".pub", err);
 
-    if (rc < 0 || (rc = check_revoked (dir, public_key, err)) < 0 ||
-        (rc = make_place (dir, "enrolled", err)) < 0 ||
-        (rc = check_name (dir, name, public_key, err)) < 0)
+    if (rc < 0 || (rc = may_enrol (known, name, public_key, err)) < 0 ||
+        (rc = make_place (dir, "enrolled", err)) < 0)
         return rc;
     PRINT (k.name, "%s", name);
     memcpy (k.public_key, public_key, NET_KEY_SIZE);
@@ -620,6 +610,83 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
             return rc;
     }
     return key_write (path, &k, err);
+}
+
+static struct keyring *read_known (const char *dir, struct err *err)
+{
+    struct keyring *k = keyring_open (dir);
+
+    if (k)
+        refresh (k);
+    else
+        (void)err_set (err, ENOMEM, "no memory for keys");
+    return k;
+}
+
+int keyring_enrol (const char *dir, const char *name, const char *public_key,
+                   int64_t grace_s, struct err *err)
+{
+    struct keyring *k = read_known (dir, err);
+    int rc = k ? enrol (k, name, public_key, grace_s, err) : -ENOMEM;
+
+    keyring_close (k);
+    return rc;
+}
+
+/* The file FROM/NAME.pub; 'texts' has the keys of the others. */
+static int enrol_file (struct keyring *known, const char *from,
+                       const char *file, int64_t grace_s, struct texts *keys,
+                       struct keyring_entry *e, struct err *err)
+{
+    char path[PATH_MAX], *key = e->file.public_key;
+    struct err why = { "" };
+    uint32_t n = keys->map.n;
+    int rc = 0;
+
+    PRINT (e->file.name, "%.*s", (int)(strlen (file) - strlen (".pub")), file);
+    if (!fileio_join (path, sizeof (path), from, file))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", from);
+    if ((rc = key_read_public (path, key, &why)) == 0 &&
+        texts_intern (keys, key, strlen (key)) != n)
+        rc = err_set (&why, keys->map.n == n ? EEXIST : ENOMEM,
+                      "another file has this key");
+    if (rc == 0)
+        rc = enrol (known, e->file.name, key, grace_s, &why);
+    return rc < 0 ? err_set (err, -rc, "%s: %s", path, why.text) : 0;
+}
+
+static int is_public (const struct dirent *e)
+{
+    return e->d_name[0] != '.' && keyring_ends (e->d_name, ".pub") &&
+           strcmp (e->d_name, KEYRING_SERVER ".pub") != 0;
+}
+
+int keyring_enrol_all (const char *dir, const char *from, int64_t grace_s,
+                       int (*fn) (void *arg, const struct keyring_entry *e,
+                                  struct err *err),
+                       void *arg, struct err *err)
+{
+    struct keyring *known = read_known (dir, err);
+    struct texts keys = { .used = 0 };
+    struct dirent **list = NULL;
+    int n = known ? scandir (from, &list, is_public, alphasort) : 0;
+    int rc = !known ? -ENOMEM
+             : n < 0 ? err_sys (err, errno, "cannot read %s", from) : 0;
+
+    for (int i = 0; i < n; i++) {
+        struct keyring_entry e = { .state = KEY_ENROLLED };
+
+        if (rc == 0)
+            rc = enrol_file (known, from, list[i]->d_name, grace_s, &keys, &e,
+                             err);
+        if (rc == 0)
+            rc = fn (arg, &e, err);
+        free (list[i]);
+    }
+    free (list);
+    texts_fini (&keys);
+    keyring_close (known);
+    return rc < 0 ? rc : n;
 }
 
 /* A key is a node's, or a person's. */

@@ -84,6 +84,16 @@ int keyring_new (const char *dir, const char *name, struct err *err);
 int keyring_enrol (const char *dir, const char *name, const char *public_key,
                    int64_t grace_s, struct err *err);
 
+/* Enrol each NAME.pub of a directory but that of KEYRING_SERVER, in order of their
+ * names; then 'fn' is called.  The keys that are there are read once.  How many; or
+ * as keyring_enrol, at the first one that cannot be enrolled, which 'err' names, or
+ * what 'fn' says: those before it are enrolled.
+ */
+int keyring_enrol_all (const char *dir, const char *from, int64_t grace_s,
+                       int (*fn) (void *arg, const struct keyring_entry *e,
+                                  struct err *err),
+                       void *arg, struct err *err);
+
 /* Bind the key of 'name' to hosts (struct key_file). -ENOENT: it is not
  * enrolled; -EINVAL: the hosts are invalid.
  */

@@ -52,6 +52,7 @@
 #define F_FACTS "q"
 #define F_CODECS "X"
 #define F_STREAM "D"
+#define F_HURRY "Y"
 
 static const struct {
     enum message_type type;
@@ -71,6 +72,7 @@ static const struct {
     { MESSAGE_PING, "ping", F_LEFT },
     { MESSAGE_HAVE, "have", F_ITEM F_HAVE F_TEXT },
     { MESSAGE_DIVIDED, "divided", F_HOME F_TEXT },
+    { MESSAGE_KEPT, "kept", F_HURRY },
     { MESSAGE_ASK, "ask", F_ITEM },
     { MESSAGE_MORE, "more", F_ITEM F_SIZE },
     { MESSAGE_WELCOME, "welcome", F_SENT F_WALL F_LOST F_RAW
@@ -81,6 +83,7 @@ static const struct {
     { MESSAGE_STOP, "stop", F_TEXT },
     { MESSAGE_ROLL, "roll", F_COMPLETE F_TEXT },
     { MESSAGE_WANT, "want", F_ITEM F_RANK F_CAPTURE F_PATH F_PLACE },
+    { MESSAGE_STORED, "stored", F_MARK },
     { MESSAGE_OUTPUT, "output", F_ITEM F_STREAM F_OFFSET },
     { MESSAGE_END, "end", F_ITEM F_STATUS F_SIZE F_CONTENT F_TEXT },
 };
@@ -148,6 +151,7 @@ static void put_field (struct buf *b, const struct message *m, char field)
     case 'L': wire_put_u32 (b, m->length); break;
     case 'C': wire_put_u8 (b, m->complete); break;
     case 'B': wire_put_u8 (b, m->home); break;
+    case 'Y': wire_put_u8 (b, m->hurry); break;
     case 'S': wire_put_i64 (b, m->sent_ns); break;
     case 'W': wire_put_i64 (b, m->wall_ns); break;
     case 'x':
@@ -232,6 +236,7 @@ static void get_field (struct wire *w, struct message *m, char field)
     case 'L': m->length = wire_u32 (w); break;
     case 'C': m->complete = wire_u8 (w) != 0; break;
     case 'B': m->home = wire_u8 (w) != 0; break;
+    case 'Y': m->hurry = wire_u8 (w) != 0; break;
     case 'S': m->sent_ns = wire_i64 (w); break;
     case 'W': m->wall_ns = wire_i64 (w); break;
     case 'x':

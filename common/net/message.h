@@ -33,6 +33,7 @@ enum message_type {
     MESSAGE_PING = 8,
     MESSAGE_HAVE = 9,           // what became of a WANT
     MESSAGE_DIVIDED = 10,       // the job goes to several aggregators
+    MESSAGE_KEPT = 11,          // acknowledged, and kept until it is stored
     // from people who ask
     MESSAGE_ASK = 16,           // a question
     MESSAGE_MORE = 17,          // go on, up to so many bytes of the answer
@@ -44,6 +45,7 @@ enum message_type {
     MESSAGE_STOP = 36,          // end the COMMANDs
     MESSAGE_ROLL = 37,          // the job is over
     MESSAGE_WANT = 38,          // seal and offer raw files of a capture
+    MESSAGE_STORED = 39,        // what is in the object store; answers KEPT
     // from aggregators to people
     MESSAGE_OUTPUT = 48,        // a piece of an answer
     MESSAGE_END = 49,           // the end of an answer
@@ -62,6 +64,7 @@ enum answer_stream { ANSWER_OUT = 0, ANSWER_SAID = 1 };
 #define ANSWER_STREAMS 2
 #define ANSWER_PIECE_MAX 12288          // bytes
 #define ANSWER_QUESTION_MAX 16384       // bytes of a question
+#define ANSWER_WINDOW (1 << 20)         // bytes that may be on their way
 
 #define MESSAGE_LIST_CHUNKS (CONTENT_CHUNK / DIGEST_SIZE)       // of a GET, at
                                                                 // most
@@ -152,10 +155,13 @@ struct message {
     bool complete;                      // ROLL: every rank is present
     bool home;                          // DIVIDED: you have the rows, 'text' the
                                         // raw files; else the other way round
+    bool hurry;                         // KEPT: the agent waits for STORED
     enum refusal reason;                // REFUSED
     struct ledger_mark mark;            // ACK: of the commit with the item;
                                         // HELLO: of the last ACK that the agent
-                                        // has recorded
+                                        // has recorded; STORED: all that was
+                                        // acknowledged up to it is in the
+                                        // store, epoch 0: there is none
     bool lost;                          // WELCOME: the ledger lacks something
                                         // that it had at the mark of HELLO
     enum raw_wanted raw;                // WELCOME

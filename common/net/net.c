@@ -177,8 +177,10 @@ static int cannot_listen (const char *endpoint, struct err *err)
     switch (zmq_errno ()) {
     case ENODEV:
     case EADDRNOTAVAIL:
-        return err_set (err, EADDRNOTAVAIL, "cannot listen on %s: that is not "
-                        "a name or address of this machine", endpoint);
+        return err_set (err, EADDRNOTAVAIL, "cannot listen on %s: that is "
+                        "neither an address nor a network device of this "
+                        "machine, and names of hosts are not looked up: * "
+                        "means all its addresses", endpoint);
     case EADDRINUSE:
         return err_set (err, EADDRINUSE, "cannot listen on %s: the port is "
                         "taken (ss -ltnp shows by whom); --listen takes "

@@ -1,11 +1,10 @@
 /* common/object_store/object_file.c - files as objects, in parts */
 #include "object_store/ask.h"
-#include "object_store/md5_lanes.h"
+#include "object_store/part_sums.h"
 
 #include "base/thread.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "store/fileio.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,24 +14,19 @@
 
 #define THREADS 2               // one sends parts while the other hashes the next
                                 // ones
-#define GROUP MD5_LANES         // parts that are hashed at once
-#define SLICE ((size_t)64 << 10)        // bytes of each; divides a part
+#define GROUP PART_GROUP
 
 struct file {
     struct object_store *store;
     struct object_file *file;
     struct err *err;
-    struct sums {               // of a part
-        struct md5 md5;
-        struct digest sha256;
-    } *sums;
-    size_t nparts;
+    struct part_sum *sums;
+    size_t nparts, known;       // of the first ones the sums were there before
     char (*there)[OBJECT_ETAG_MAX];     // etags of parts that the store has; ""
     struct hasher {             // of each thread
         struct file *of;
-        struct digester *sha256[GROUP];
-        uint8_t slices[GROUP][SLICE];
-    } *hashers;
+        struct part_hasher *parts;
+    } hashers[THREADS];
 };
 
 /* ---- the local side ---- */
@@ -49,17 +43,9 @@ static size_t groups_of (const struct file *f)
     return (f->nparts + GROUP - 1) / GROUP;
 }
 
-static int read_part (const struct file *f, size_t i, uint64_t at, void *out,
-                      size_t n, struct err *err)
+static int say (const struct file *f, int rc, struct err *err)
 {
-    int rc = fileio_pread_all (f->file->fd, out, n,
-                               (off_t)(i * OBJECT_PART_BYTES + at));
-
-    if (rc == -ENODATA)
-        return err_set (err, EBADMSG, "the file of %s is shorter than it was",
-                        f->file->key);
-    return rc < 0 ? err_sys (err, -rc, "cannot read the file of %s",
-                             f->file->key) : 0;
+    return rc < 0 ? err_prefix (err, rc, "%s", f->file->key) : 0;
 }
 
 static bool is_part_there (const struct file *f, size_t i)
@@ -70,74 +56,38 @@ static bool is_part_there (const struct file *f, size_t i)
     return strcmp (f->there[i], hex) == 0;
 }
 
-/* The parts from the i-th one on, all of whole size. */
-static int hash_whole (struct hasher *h, size_t i, size_t n, struct err *err)
-{
-    struct file *f = h->of;
-    const uint8_t *slices[GROUP];
-    struct md5 md5[GROUP];
-    struct md5_lanes m;
-    int rc = 0;
-
-    md5_lanes_init (&m);
-    for (size_t k = 0; k < GROUP; k++)
-        slices[k] = h->slices[k < n ? k : 0];
-    for (size_t at = 0; at < OBJECT_PART_BYTES && rc == 0; at += SLICE) {
-        for (size_t k = 0; k < n && rc == 0; k++) {
-            rc = read_part (f, i + k, at, h->slices[k], SLICE, err);
-            if (rc == 0 && digest_add (h->sha256[k], h->slices[k], SLICE) < 0)
-                rc = err_set (err, ENOMEM, "no memory to hash");
-        }
-        md5_lanes_add (&m, slices, SLICE);
-    }
-    md5_lanes_end (&m, md5);
-    for (size_t k = 0; k < n && rc == 0; k++) {
-        f->sums[i + k].md5 = md5[k];
-        if (digest_end (h->sha256[k], &f->sums[i + k].sha256) < 0)
-            rc = err_set (err, ENOMEM, "no memory to hash");
-    }
-    return rc;
-}
-
-/* The last one. */
-static int hash_short (struct hasher *h, size_t i, struct err *err)
-{
-    struct file *f = h->of;
-    size_t n = part_size (f, i);
-    void *bytes = malloc (n + 1);
-    int rc = bytes ? read_part (f, i, 0, bytes, n, err)
-                   : err_set (err, ENOMEM, "no memory to hash");
-
-    if (rc == 0 && (digest_md5 (bytes, n, &f->sums[i].md5) < 0 ||
-                    digest_of (bytes, n, &f->sums[i].sha256) < 0))
-        rc = err_set (err, ENOMEM, "no memory to hash");
-    free (bytes);
-    return rc;
-}
-
 /* In any order, by several threads. */
 static int hash_group (void *arg, size_t group, struct err *err)
 {
     struct hasher *h = arg;
+    struct file *f = h->of;
     size_t i = group * GROUP, end = i + GROUP, whole;
-    int rc = 0;
+    int fd = f->file->fd, rc = 0;
 
-    if (end > h->of->nparts)
-        end = h->of->nparts;
-    whole = end - (part_size (h->of, end - 1) < OBJECT_PART_BYTES);
+    if (end > f->nparts)
+        end = f->nparts;
+    if (i < f->known)
+        i = f->known;
+    whole = end - (part_size (f, end - 1) < OBJECT_PART_BYTES);
     if (whole > i)
-        rc = hash_whole (h, i, whole - i, err);
-    return rc == 0 && whole < end ? hash_short (h, whole, err) : rc;
+        rc = part_hash (h->parts, fd, i, whole - i, &f->sums[i], err);
+    if (rc == 0 && whole < end)
+        rc = part_hash_short (fd, whole, part_size (f, whole), &f->sums[whole],
+                              err);
+    return say (f, rc, err);
 }
 
-static int hasher_init (struct hasher *h, struct file *of)
+/* Only of whole parts: a file that was cut has others behind them. */
+static void take_known (struct file *f)
 {
-    h->of = of;
-    for (size_t k = 0; k < GROUP; k++) {
-        if (!(h->sha256[k] = digester_create ()))
-            return -ENOMEM;
-    }
-    return 0;
+    const struct object_sums *s = f->file->sums;
+    uint64_t whole = f->file->size / OBJECT_PART_BYTES;
+
+    f->known = object_sums_parts (s);
+    if (f->known > whole)
+        f->known = (size_t)whole;
+    for (size_t i = 0; i < f->known; i++)
+        f->sums[i] = s->list[i];
 }
 
 static int file_init (struct file *f, struct object_store *s,
@@ -153,18 +103,21 @@ static int file_init (struct file *f, struct object_store *s,
                         file->key);
     f->sums = calloc (f->nparts, sizeof (*f->sums));
     f->there = calloc (f->nparts, sizeof (*f->there));
-    f->hashers = calloc (THREADS, sizeof (*f->hashers));
-    for (int i = 0; i < THREADS && f->hashers && rc == 0; i++)
-        rc = hasher_init (&f->hashers[i], f);
-    return f->sums && f->there && f->hashers && rc == 0
-               ? 0 : err_set (err, ENOMEM, "no memory for an upload");
+    for (int i = 0; i < THREADS; i++) {
+        f->hashers[i] = (struct hasher){ f, part_hasher_create () };
+        if (!f->hashers[i].parts)
+            rc = -ENOMEM;
+    }
+    if (!f->sums || !f->there || rc < 0)
+        return err_set (err, ENOMEM, "no memory for an upload");
+    take_known (f);
+    return 0;
 }
 
 static void file_fini (struct file *f)
 {
-    for (size_t i = 0; i < THREADS * GROUP && f->hashers; i++)
-        digester_destroy (f->hashers[i / GROUP].sha256[i % GROUP]);
-    free (f->hashers);
+    for (int i = 0; i < THREADS; i++)
+        part_hasher_destroy (f->hashers[i].parts);
     free (f->sums);
     free (f->there);
 }
@@ -208,7 +161,8 @@ static int compare_all (struct file *f)
         size_t n = part_size (f, i);
 
         theirs = mine + OBJECT_PART_BYTES;
-        if ((rc = read_part (f, i, 0, mine, n, f->err)) == 0)
+        rc = say (f, part_read (f->file->fd, i, 0, mine, n, f->err), f->err);
+        if (rc == 0)
             rc = object_get (f->store, f->file->key,
                              (uint64_t)i * OBJECT_PART_BYTES, theirs, n,
                              f->err);

@@ -124,10 +124,22 @@ int object_list (struct object_store *s, const char *prefix, object_fn *fn,
 
 /* ---- files of any size ---- */
 
+/* The hashes of the first parts of a file, made while it still grows: then an
+ * upload has only to send.  Of one thread at a time.  object_sums_add hashes the
+ * next n parts (OBJECT_SUMS_MAX at most), which are there and never change.
+ * NULL, -ENOMEM: no memory; -EBADMSG: the file ends before; or the system's error.
+ */
+#define OBJECT_SUMS_MAX 8
+struct object_sums *object_sums_create (void);
+void object_sums_destroy (struct object_sums *s);       // s may be NULL
+int object_sums_add (struct object_sums *s, int fd, size_t n, struct err *err);
+size_t object_sums_parts (const struct object_sums *s); // s may be NULL: 0
+
 struct object_file {
     const char *key;
     int fd;                     // borrowed; nobody writes to it
     uint64_t size;              // bytes, from its beginning
+    const struct object_sums *sums;     // of its first parts, borrowed; or NULL
 
     // of the upload of a large one, "" if there is none: keep it, and the upload
     // goes on where it ended, also in another process.  'begun' is called when
@@ -142,8 +154,8 @@ struct object_file {
 /* Write the file as an object, in parts if it has more than one; parts that the
  * store already has from 'upload' are not sent again; an upload that it does
  * not know any more is begun anew.  Then ask for what is there, and compare, as
- * object_check_file.  0: the object is whole.  -EBADMSG: the file is shorter, or
- * the object differs; -EFBIG: it would have more than 10,000 parts.
+ * object_check_file.  0: the object is whole.  -EBADMSG: the file is shorter, its
+ * bytes are not those of 'sums', or the object differs; -EFBIG: it would have more than 10,000 parts.
  */
 int object_put_file (struct object_store *s, struct object_file *f,
                      struct err *err);

@@ -7,11 +7,17 @@
  * are probed; one that is back gets its jobs again, in the same way.  Until then
  * no capture is removed, so that it can get all of it.
  *
+ * With two copies and only one in the list, its object store has the second copy:
+ * what it has acknowledged stays here until it says that it is there.
+ *
  * The raw files of a job that is larger than --spread go to the first choices of
  * this host instead, if all raw files are wanted.  An aggregator has one
  * connection: if it is chosen for both, the copy of rows has both.
  */
 #include "agent/agent_private.h"
+
+#include "agent/exit_rule.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +25,20 @@
 
 #define LOOK_NS NS_PER_S
 #define PROBE_NS (10 * NS_PER_S)        // that a probe may take, at most
+
+/* Whoever was stopped, or read a hundred thousand captures, has yet to hear what
+ * came meanwhile.
+ */
+void agent_look_whether_deaf (struct agent *a)
+{
+    int64_t ns = exit_deaf_ns (&a->end.asked_ns, clock_mono_ns ());
+
+    if (ns == 0)
+        return;
+    a->end.deaf_ns += ns;
+    ship_was_deaf (a->ship, ns);
+    choice_was_deaf (&a->targets.choice, ns);
+}
 
 /* ---- names ---- */
 
@@ -100,7 +120,8 @@ static int read_targets (struct agent *a, struct err *err)
         return endpoints_one (o->aggregator, NULL, e, err);
     if ((rc = endpoints_read (o->aggregators, e, err)) < 0)
         return rc;
-    return (size_t)o->copies > e->n
+    a->targets.keeps = o->copies == 2 && e->n == 1;
+    return (size_t)o->copies > e->n && !a->targets.keeps
                ? err_set (err, EINVAL, "--copies %lld needs as many "
                           "aggregators, and %s has %zu",
                           (long long)o->copies, o->aggregators, e->n)
@@ -281,6 +302,8 @@ int agent_open_ship (struct agent *a, const struct ship_events *events,
                                  a->opt->world_size, security_of (a, 0) };
     int rc = divide (a, err);
 
+    if (rc == 0)
+        rc = spool_keep (a->spool, t->keeps, err);
     // what has to be asked for is, when the loop runs
     if (rc == 0 && (rc = spool_copies (a->spool, chosen_copies (a), err)) > 0)
         rc = 0;
@@ -294,6 +317,8 @@ int agent_open_ship (struct agent *a, const struct ship_events *events,
     if (rc < 0)
         return rc;
     ship_pack (a->ship, a->opt->codec);
+    if (t->keeps)
+        ship_keep (a->ship, false);
     t->at_work = 1;
     arrange (a, 0);
     return 0;
@@ -380,6 +405,7 @@ void agent_look_at_targets (void *arg)
     int64_t now = clock_mono_ns ();
     unsigned copy, moved = 0;
 
+    agent_look_whether_deaf (a);
     if (t->endpoints.n == 1 || life_is_over (&a->life))
         return;
     for EACH_CHOSEN (i, &t->choice)

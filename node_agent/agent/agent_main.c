@@ -33,9 +33,10 @@ static const struct option_spec options[] = {
     OPTION_NUMBER ("copies", 0, struct agent_options, copies, "N", "1",
       "ROLLCALL_COPIES", 1, SPOOL_COPIES_MAX,
       "Deliver to so many of the --aggregators: what is acknowledged by all of "
-      "these is delivered."),
-    OPTION_NUMBER ("spread", 0, struct agent_options, spread, "N", "0",
-      "ROLLCALL_SPREAD", 0, CAPTURE_WORLD_LIMIT,
+      "these is delivered. 2, with one in the list: it is kept until it is in "
+      "the object store of that one, too."),
+    OPTION_NUMBER_BESIDE ("aggregators", "spread", struct agent_options, spread,
+      "N", "0", "ROLLCALL_SPREAD", 0, CAPTURE_WORLD_LIMIT,
       "Jobs of more ranks than this (--world-size) are divided: raw files go to "
       "one of the --aggregators by host, rows and reports to the one of the "
       "job. 0: each job goes whole to one."),
@@ -190,8 +191,6 @@ int main (int argc, char **argv)
         return usage ("--key and --server-key belong together");
     if (opt.copies > 1 && !opt.aggregators)
         return usage ("--copies needs --aggregators");
-    if (opt.spread > 0 && !opt.aggregators)
-        return usage ("--spread needs --aggregators");
     if (opt.away_ns < AWAY_MIN_NS)
         return usage ("--away: use 5s or more, since an aggregator is heard "
                       "every two seconds");

@@ -82,6 +82,8 @@ struct targets {
     struct choice choice;
     unsigned at_work;           // copies with a connection: a bit for each
     bool marks_due;             // the spool is to forget marks of others
+    bool keeps;                 // the second copy is in the object store of the
+                                // only aggregator
     struct probe probe;
 };
 
@@ -204,6 +206,7 @@ struct end {
     bool roll_whole;            // as ROLL said
     char roll_text[MESSAGE_TEXT_MAX];
     bool complete;              // every rank is present, nothing is left here
+    int64_t asked_ns, deaf_ns;  // see exit_deaf_ns; the sum of it
     int status;                 // the exit status
 };
 
@@ -279,6 +282,11 @@ bool agent_is_at_first_choice (const struct agent *a);
 
 /* Move to another one if one is away, or back: now and then by a timer. */
 void agent_look_at_targets (void *arg);
+
+/* Call it before silence is judged: silence while this process did not listen
+ * is none.
+ */
+void agent_look_whether_deaf (struct agent *a);
 
 /* ---- agent_basics.c ---- */
 

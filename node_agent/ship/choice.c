@@ -69,6 +69,12 @@ void choice_heard (struct choice *c, unsigned copy, int64_t heard_ns,
     c->of[k->at].back_ns = 0;
 }
 
+void choice_was_deaf (struct choice *c, int64_t ns)
+{
+    for EACH_CHOSEN (i, c)
+        c->copy[i].since_ns += ns;
+}
+
 bool choice_refused (struct choice *c, unsigned copy, int64_t now_ns)
 {
     bool others = false;

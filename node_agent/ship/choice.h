@@ -53,6 +53,9 @@ bool choice_has_raw (const struct choice *c, unsigned copy);    // the reverse
 void choice_heard (struct choice *c, unsigned copy, int64_t heard_ns,
                    int64_t now_ns);
 
+/* This process did not listen for so long. */
+void choice_was_deaf (struct choice *c, int64_t ns);
+
 /* The aggregator of a copy is of a version that does not take this agent: it is
  * away until it answers otherwise.  False: all of them are.
  */

@@ -115,6 +115,22 @@ static void on_welcome (struct ship *s, const struct message *m)
         s->events.welcome (s->events.arg, s->copy);
 }
 
+/* It is said only by who has what was acknowledged up to the last HELLO.  A late
+ * one of an aggregator that was replaced comes before the WELCOME that tells.
+ */
+static void on_stored (struct ship *s, const struct message *m)
+{
+    struct err err = { "" };
+    int rc;
+
+    s->lacks_store = m->mark.epoch == 0;
+    if (s->kept.type != MESSAGE_KEPT || s->lacks_store ||
+        s->confirmed_ns == 0 || s->loss_unrecorded)
+        return;
+    if ((rc = spool_stored (s->spool, m->mark.seq, &err)) < 0)
+        ship_spool_failed (s, rc, &err);
+}
+
 static void on_message (void *arg, const struct net_peer *from,
                         const struct message *m, int bad,
                         const struct err *err)
@@ -142,6 +158,9 @@ static void on_message (void *arg, const struct net_peer *from,
         break;
     case MESSAGE_ACK:
         ship_on_ack (s, m);
+        break;
+    case MESSAGE_STORED:
+        on_stored (s, m);
         break;
     case MESSAGE_WANT:
         if (s->events.want)
@@ -217,6 +236,21 @@ void ship_have (struct ship *s, unsigned copy, const struct message *m)
     (void)ship_say (find_copy (s, copy), m);
 }
 
+void ship_keep (struct ship *s, bool hurry)
+{
+    struct ship *c = find_copy (s, 0);
+    bool news = c->kept.type != MESSAGE_KEPT || c->kept.hurry != hurry;
+
+    c->kept = (struct message){ .type = MESSAGE_KEPT, .hurry = hurry };
+    if (news)
+        ship_say_kept (c);
+}
+
+bool ship_lacks_store (const struct ship *s)
+{
+    return find_copy (s, 0)->lacks_store;
+}
+
 void ship_doubt (struct ship *s, unsigned copy)
 {
     struct ship *c = find_copy (s, copy);
@@ -277,6 +311,16 @@ int64_t ship_heard_ns (const struct ship *s)
 int64_t ship_copy_heard_ns (const struct ship *s, unsigned copy)
 {
     return find_copy (s, copy)->heard_ns;
+}
+
+void ship_was_deaf (struct ship *s, int64_t ns)
+{
+    int64_t now = clock_mono_ns ();
+
+    for EACH_COPY (c, s) {
+        if (c->heard_ns > 0)
+            c->heard_ns = c->heard_ns < now - ns ? c->heard_ns + ns : now;
+    }
 }
 
 bool ship_is_heard (const struct ship *s, unsigned copy)

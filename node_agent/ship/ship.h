@@ -72,6 +72,13 @@ void ship_destroy (struct ship *s);     // s may be NULL
  */
 int ship_add_copy (struct ship *s, unsigned copy, struct err *err);
 
+/* The spool keeps what is acknowledged (spool_keep): ask the aggregator of copy 0
+ * with each HELLO how far its object store is, and tell the spool.  'hurry': the
+ * agent waits for that.  ship_lacks_store: it has said that it has no store.
+ */
+void ship_keep (struct ship *s, bool hurry);
+bool ship_lacks_store (const struct ship *s);
+
 /* Deliver only these kinds of items to this copy, a bit (1 << kind) for each;
  * all unless it is called.  Items that are asked for are asked of all.
  */
@@ -174,6 +181,9 @@ bool ship_confirmed (const struct ship *s, int64_t since_ns);
  */
 int64_t ship_heard_ns (const struct ship *s);
 int64_t ship_copy_heard_ns (const struct ship *s, unsigned copy);
+
+/* This process did not listen for so long: then silence says nothing. */
+void ship_was_deaf (struct ship *s, int64_t ns);
 
 /* Whether that of a copy is heard now; whether HELLOs have been unanswered for
  * about 10 s.  Both are false at first, and after ship_move.

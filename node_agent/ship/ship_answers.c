@@ -66,9 +66,10 @@ static void pack_answer (struct ship *s, struct offer *o, struct message *m)
     }
 }
 
+/* ... and its bytes are not kept here. */
 static bool is_asked (const struct offer *o)
 {
-    return o && o->item.state == SPOOL_ASKED;
+    return o && o->item.state == SPOOL_ASKED && !o->item.own;
 }
 
 /* We only asked whether the aggregator has it, and it has not. */
@@ -125,6 +126,8 @@ static bool ship_answers_answer (struct ship *s, const struct get *get)
         counter_add (COUNTER_GETS_ASTRAY, 1);
         return true;
     }
+    if (how != OFFER_READ && o->item.state == SPOOL_ASKED)
+        return learn_lost (s, o);
     if (how != OFFER_READ) {
         give_up (s, o, how);
         return true;

@@ -48,6 +48,8 @@ struct ship {
     struct message done;
     struct message left;        // PING
     struct message divided;     // DIVIDED; type 0: it is not
+    struct message kept;        // KEPT; type 0: nothing is
+    bool lacks_store;           // as the last STORED said
     bool is_done, welcomed, over;
     int64_t confirmed_ns;       // when a WELCOME said that all is there, 0: it
                                 // has not, or said that it is not
@@ -109,6 +111,7 @@ int ship_say_gone (struct ship *s, uint64_t item, const char *why);
 void ship_say_offers (struct ship *s);  // that are due, as there is room
 void ship_repeat (void *arg);
 void ship_stop_words (struct ship *s);
+void ship_say_kept (struct ship *s);    // if anything is
 void ship_word_heard (struct ship *s);  // DONE, and all before it, by this one
 
 // ship_offers.c

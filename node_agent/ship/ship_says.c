@@ -81,6 +81,12 @@ static void say_hello (struct ship *s)
         (void)ship_say (s, &s->divided);
 }
 
+void ship_say_kept (struct ship *s)
+{
+    if (s->kept.type == MESSAGE_KEPT && s->welcomed && spool_kept (s->spool) > 0)
+        (void)ship_say (s, &s->kept);
+}
+
 /* Reports are for those that have rows. */
 static bool reports (const struct ship *s)
 {
@@ -150,6 +156,7 @@ void ship_repeat (void *arg)
     tell_ignored (s);
     s->unanswered += s->hello_ns == REPEAT_NS;
     say_hello (s);
+    ship_say_kept (s);
     for (size_t i = 0; i < OFFERS_MAX; i++)
         (void)offer_change (&s->offers[i], OFFER_REPEAT);
     ship_say_offers (s);

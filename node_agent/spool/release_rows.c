@@ -57,7 +57,10 @@ int spool_add_release (struct spool *s, const char *path,
     "?1 NOT IN (0, 5) OR (sealed_ns<?3 AND NOT EXISTS (SELECT 1 FROM item " \
     "INDEXED BY " \
     "item_open WHERE kind IN (1, 2) AND item.state<6 AND item.id BETWEEN " \
-    "first_item AND last_item) AND NOT EXISTS (SELECT 1 FROM capture WHERE " \
+    "first_item AND last_item) AND NOT EXISTS (SELECT 1 FROM item INDEXED BY " \
+    "item_durable WHERE item.state=6 AND item.id>=first_item AND " \
+    "item.at<>0 AND item.capture=" ITS_ID ") AND " \
+    "NOT EXISTS (SELECT 1 FROM capture WHERE " \
     "capture.id=" ITS_ID " AND open>0)) ORDER BY id LIMIT 1"
 
 /* Read the row, if there is one; finishes the statement. */

@@ -29,7 +29,8 @@ int spool_add_release (struct spool *s, const char *path,
                        struct err *err);
 
 /* Find the first after 'id' in this state; in a kept state, only those without
- * open items, sealed before 'before_ns'. 1, 0 for none, or negative.  Remove
+ * open items, and of which nothing is kept (spool_keep), sealed before
+ * 'before_ns'. 1, 0 for none, or negative.  Remove
  * nothing if ret->why is set: its row or an item's is damaged, or fewer items
  * were delivered than sealed; or, if it is kept, another directory had a
  * capture of its name and rank.

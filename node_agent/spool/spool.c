@@ -87,7 +87,7 @@ uint64_t spool_next_durable (struct spool *s, uint64_t id)
 {
     uint64_t next = (uint64_t)db_number (spool_rows (s, NULL,
         "SELECT id FROM item INDEXED BY item_durable WHERE state=6 AND id>?1 "
-        "AND sum IS " ITEM_SUM ("state", "at", "why") " ORDER BY id LIMIT 1",
+        "AND at=0 AND sum IS " ITEM_SUM ("state", "at", "why") " ORDER BY id LIMIT 1",
         id), 0);
 
     return next > id ? next : 0;        // else an index is damaged

@@ -183,7 +183,7 @@ int spool_find_name_collision (struct spool *s, uint64_t id,
 /* ---- items ---- */
 
 /* Find the first item of a kind after 'id' that is open or asked (SPOOL_ASKED:
- * it has no file).  Damaged ones are set aside.  1 found, 0 none, negative on
+ * it has no file, unless it was kept: then 'own' is set).  Damaged ones are set aside.  1 found, 0 none, negative on
  * failure: ret->id is one that could not be set aside, or 0.
  */
 int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
@@ -207,6 +207,21 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset);
  */
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err);
+
+/* Keep the files of items from now on when they become durable, and the captures
+ * they are of (spool_next_release), until spool_stored; or no longer: what was
+ * kept is let go.  0, or negative: nothing has changed.
+ */
+int spool_keep (struct spool *s, bool keep, struct err *err);
+
+/* All that the aggregator had in its ledger up to 'seq' has a second copy: items
+ * that became durable with such a mark of copy 0 are let go, unless a redelivery
+ * is under way.  Which ledger it is, the caller knows (ship.h).
+ */
+int spool_stored (struct spool *s, uint64_t seq, struct err *err);
+
+/* Items that are kept so, from memory. */
+uint64_t spool_kept (const struct spool *s);
 
 /* Which copies there are: a bit for each number (1 unless it is called).  Each
  * has a mark; those of others are forgotten.  1: one of them was of raw files, so

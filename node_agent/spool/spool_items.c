@@ -41,6 +41,20 @@ static void place_original (struct spool_item *item, const char *capture)
         item->file[0] = '\0';   // its path is too long: it cannot be opened
 }
 
+/* Check a file in the spool without reading it. */
+static const char *look_at_file (const struct spool_item *item)
+{
+    struct stat st;
+
+    if (!item->own)
+        return NULL;            // somebody else's, who may change it
+    if (lstat (item->file, &st) < 0)
+        return "its file is missing";
+    if ((uint64_t)st.st_size != item->size && item->kind == ITEM_ROWS)
+        return "its file has another size";
+    return NULL;
+}
+
 /* Fill in from a row of next_sql; NULL, or why the row is invalid. */
 static const char *take_row (struct spool *s, sqlite3_stmt *st,
                              struct spool_item *ret)
@@ -55,32 +69,19 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
                 ret->capture, ret->rank, good, capture_good, version,
                 ret->facts.mode, ret->facts.mtime_ns, ret->facts.uid,
                 ret->facts.gid);
-    ret->own = ret->own && ret->state != SPOOL_ASKED;
     if (*s->host)
         spool_place (s->host, below ? below : "", ret->place);
     ret->newest_ns = version ? fingerprint_newest_ns (version) : 0;
     if (ret->own)
         spool_file_path (s, ret->capture_id, number, ret->file);
-    else
+    if (ret->state == SPOOL_ASKED)      // what was kept may be here still
+        ret->own = ret->own && look_at_file (ret) == NULL;
+    if (!ret->own)
         place_original (ret, below ? below : "");
     if (!good || ret->size > CONTENT_SIZE_MAX)
         return "its row in the ledger is damaged";
     if (!capture_good)
         return "its capture's row in the ledger is damaged";
-    return NULL;
-}
-
-/* Check a file in the spool without reading it. */
-static const char *look_at_file (const struct spool_item *item)
-{
-    struct stat st;
-
-    if (!item->own)
-        return NULL;            // somebody else's, who may change it
-    if (lstat (item->file, &st) < 0)
-        return "its file is missing";
-    if ((uint64_t)st.st_size != item->size && item->kind == ITEM_ROWS)
-        return "its file has another size";
     return NULL;
 }
 
@@ -150,12 +151,12 @@ int spool_hashes (struct spool *s, uint64_t id, uint64_t first,
 /* ---- states ---- */
 
 int item_close (struct spool *s, uint64_t id, enum spool_event event,
-                const char *why, struct err *err)
+                uint64_t at, const char *why, struct err *err)
 {
     struct item_row r;
     int rc = item_find (s, id, &r, err);
 
-    if (rc <= 0 || (rc = item_move (s, id, &r, event, 0, why, err)) != 0)
+    if (rc <= 0 || (rc = item_move (s, id, &r, event, at, why, err)) != 0)
         return rc;
     return capture_close_one (s, r.capture, err);
 }
@@ -212,15 +213,27 @@ void item_release (struct spool *s, uint64_t id)
     item_advise (s, id, SPOOL_FILE_REMOVED, 0);
 }
 
+/* Up to which position of the aggregator's ledger an item that is durable now is
+ * kept; 0: it is not.
+ */
+static uint64_t kept_until (const struct spool *s)
+{
+    const struct ledger_mark *m = &s->marks[0].last;
+
+    return !s->keeps ? 0 : m->epoch == 0 || m->seq > INT64_MAX ? INT64_MAX
+           : m->seq > 0 ? m->seq : 1;
+}
+
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err)
 {
+    uint64_t at = kept_until (s);
     int rc = spool_ledger_begin (s, err);
 
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < n && rc >= 0; i++)
-        rc = item_close (s, ids[i], SPOOL_ACKNOWLEDGED, "", err);
+        rc = item_close (s, ids[i], SPOOL_ACKNOWLEDGED, at, "", err);
     if (rc >= 0)
         rc = marks_save (s, err);
     rc = spool_ledger_finish (s, rc, "agent.spool.durable.commit", err);
@@ -228,7 +241,7 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
         return rc;
     marks_saved (s);
     counter_add (COUNTER_ITEMS_DURABLE, n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && at == 0; i++)
         item_release (s, ids[i]);
     return 0;
 }
@@ -242,7 +255,7 @@ int spool_gone (struct spool *s, uint64_t id, enum spool_event event,
 
     if (rc <= 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
-    rc = item_close (s, id, event, why, err);
+    rc = item_close (s, id, event, 0, why, err);
     if (rc == 0)
         rc = loss_add_raw (s, r.capture, id, why, err);
     if ((rc = spool_ledger_finish (s, rc, "agent.spool.gone.commit", err)) < 0)
@@ -302,7 +315,7 @@ int spool_quarantine (struct spool *s, const struct spool_item *item,
     if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
     rc = item->capture_id > 0
-             ? item_close (s, item->id, SPOOL_SET_ASIDE, why, err)
+             ? item_close (s, item->id, SPOOL_SET_ASIDE, 0, why, err)
              : set_stray (s, item->id, why, err);
     return give_back (s, item->capture_id, text, rc, err);
 }

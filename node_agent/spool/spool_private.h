@@ -81,6 +81,7 @@ struct spool {
     void *again_arg;
     char set_aside[ERR_TEXT_MAX];
     struct copy_mark marks[SPOOL_COPIES_ALL];
+    bool keeps;                 // see spool_keep
     uint64_t redeliver;         // captures of items up to this one; 0: none
     bool in_doubt;              // it is unknown whether they are lost
     bool in_use;                // spool_open has ended
@@ -197,7 +198,9 @@ bool tally_is_true (struct spool *s);
 
 struct spool *spool_new_struct (const char *dir, struct err *err);
 
-/* The first item after 'id' that is durable and not released; 0: none. */
+/* The first item after 'id' that is durable, not kept (spool_keep) and not
+ * released; 0: none.
+ */
 uint64_t spool_next_durable (struct spool *s, uint64_t id);
 
 /* Captures with a wrong number of items that are open or asked. */
@@ -289,7 +292,7 @@ int item_ask (struct spool *s, uint64_t id, struct err *err);
  * updates the capture's count of such items.
  */
 int item_close (struct spool *s, uint64_t id, enum spool_event event,
-                const char *why, struct err *err);
+                uint64_t at, const char *why, struct err *err);
 
 /* Remove the file of a durable item from the spool; its state 'released' is
  * advice.  If the removal fails, the item stays durable.

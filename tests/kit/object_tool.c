@@ -8,6 +8,8 @@
  *     object_tool URL uploads [PREFIX]   "ID KEY" lines
  *     object_tool URL abort KEY ID
  *     object_tool URL check KEY FILE
+ *     object_tool URL sealed KEY FILE    put, as a segment whose whole parts were
+ *                                        hashed before; says "WALL CPU" of that
  *
  *     object_tool URL send KEY FILE      as single objects KEY, of a part each
  *     object_tool URL receive KEY N      N bytes, in ranges of a part, to nowhere
@@ -26,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static int print_object (void *arg, const struct object_facts *o)
@@ -49,20 +52,52 @@ static int say_begun (void *arg, const char *upload, struct err *err)
     return 0;
 }
 
+static double seconds (clockid_t of)
+{
+    struct timespec t;
+
+    (void)clock_gettime (of, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Hash all whole parts of a file. */
+static struct object_sums *sum (int fd, uint64_t size)
+{
+    double wall = seconds (CLOCK_MONOTONIC);
+    double cpu = seconds (CLOCK_PROCESS_CPUTIME_ID);
+    struct object_sums *ret = object_sums_create ();
+    size_t n = (size_t)(size / OBJECT_PART_BYTES), done;
+
+    while (ret && (done = object_sums_parts (ret)) < n) {
+        if (object_sums_add (ret, fd, n - done < OBJECT_SUMS_MAX
+                                          ? n - done : OBJECT_SUMS_MAX,
+                             NULL) < 0)
+            break;
+    }
+    printf ("%.4f %.4f\n", seconds (CLOCK_MONOTONIC) - wall,
+            seconds (CLOCK_PROCESS_CPUTIME_ID) - cpu);
+    return ret;
+}
+
 static int on_file (struct object_store *s, const char *what, const char *key,
                     const char *path, const char *resume, struct err *err)
 {
     struct object_file f = { .key = key, .fd = open (path, O_RDONLY),
                              .begun = say_begun };
+    struct object_sums *sums = NULL;
     struct stat st;
+    int rc;
 
     if (f.fd < 0 || fstat (f.fd, &st) < 0)
         return err_sys (err, errno, "%s", path);
     f.size = (uint64_t)st.st_size;
     PRINT (f.upload, "%s", resume);
-    return strcmp (what, "put") == 0
-               ? object_put_file (s, &f, err)
-               : object_check_file (s, &f, err);
+    if (strcmp (what, "sealed") == 0)
+        f.sums = sums = sum (f.fd, f.size);
+    rc = strcmp (what, "check") == 0 ? object_check_file (s, &f, err)
+                                     : object_put_file (s, &f, err);
+    object_sums_destroy (sums);
+    return rc;
 }
 
 static int get (struct object_store *s, const char *key, const char *at,
@@ -133,8 +168,8 @@ static int carry_out (struct object_store *s, char **v, const char *resume,
         return object_abort (s, key, v[3], err);
     if (strcmp (what, "get") == 0 && v[2] && v[3] && v[4])
         return get (s, key, v[3], v[4], err);
-    if ((strcmp (what, "put") == 0 || strcmp (what, "check") == 0) && v[2] &&
-        v[3])
+    if ((strcmp (what, "put") == 0 || strcmp (what, "check") == 0 ||
+         strcmp (what, "sealed") == 0) && v[2] && v[3])
         return on_file (s, what, key, v[3], resume, err);
     return err_set (err, EINVAL, "what is %s?", what);
 }

@@ -542,7 +542,7 @@ spoil_record ()
 @test "wrong command lines" {
     run "$ROLLCALL" archive
     expect_status 2
-    shows "name a command: use ls, get, verify"
+    shows "name a command: use ls, get, result, verify"
     run "$ROLLCALL" archive get j 1
     expect_status 2
     shows "get: to which directory?"
@@ -554,7 +554,7 @@ spoil_record ()
     shows "unexpected argument \"k\""
     run "$ROLLCALL" archive put j
     expect_status 2
-    shows "unknown command archive put: use ls, get, verify"
+    shows "unknown command archive put: use ls, get, result, verify"
     run "$ROLLCALL" jobs j
     expect_status 2
     run "$ROLLCALL" build

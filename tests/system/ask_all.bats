@@ -220,6 +220,76 @@ the first is shown"
     expect_status 0
 }
 
+# divide: a JOB of 2 ranks whose rows are at the service HOME_AT, its raw files at
+# RAW_AT
+divide ()                           # DIR
+{
+    local n i
+
+    HOME_AT=
+    for ((n = 1; ${#HOME_AT} == 0; n++)); do
+        JOB=divided$n
+        run timeout "$LIMIT" "$AGENT" --state "$TEST_DIR/spool$n" --job "$JOB" \
+            --once --aggregators list --key mine/node.key --raw --spread 1 \
+            --world-size 2 "$1"
+        expect_status 0
+        for i in "${!ports[@]}"; do
+            run "$ROLLCALL" show --root "root$i" "$JOB"
+            [[ "$output" != *"raw files at"* ]] || HOME_AT=$i
+            [[ "$output" != *"rows at"* ]] || RAW_AT=$i
+        done
+    done
+}
+
+# Who has the raw files alone lacks nothing.
+@test "a divided job is shown from its home, and its files come from where they are" {
+    local capture
+
+    services 3
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 --extras one
+    divide one
+    home_is_built () { grep -q "event=built job=$JOB " "service$HOME_AT.log"; }
+    eventually home_is_built
+    run ask jobs --job "$JOB"
+    expect_status 0
+    shows "2 of 2" "$(at "$HOME_AT"), $(at "$RAW_AT") (raw files)"
+    [[ "$output" != *"counts once"* ]] || fail "$output"
+    run ask jobs --job "$JOB" --json
+    shows '"copies_are": "divided"' "\"raw_at\": \"$(at "$RAW_AT")\""
+    run ask show "$JOB"
+    expect_status 0
+    shows "raw files at  $(at "$RAW_AT")" "2 present"
+    run ask archive get "$JOB" got
+    expect_status 0
+    [[ "$output" != *"not delivered"* ]] || fail "$output"
+    for capture in one/*_ascend_pt; do
+        diff -r -x rollcall.shipment -x .rollcall-job "$capture" \
+            "got/${capture##*/}"
+        [ -s "got/${capture##*/}/rollcall.shipment" ]
+    done
+    run ask archive get "$JOB" 1 one-rank
+    expect_status 0
+    is "captures" 1 "$(find one-rank -name '*_ascend_pt' | wc -l)"
+    run ask archive get "$JOB" --file profiler_info_1.json some
+    expect_status 0
+    shows "1 raw file"
+    # the home knows whom to ask
+    run "$ROLLCALL" archive get "$JOB" rows --root "root$HOME_AT"
+    expect_status 0
+    shows "raw files of job $JOB are at $(at "$RAW_AT")" "rows only"
+    # the rows are away
+    die "$HOME_AT"
+    run ask jobs --job "$JOB"
+    expect_status 1
+    shows "$(at "$RAW_AT") has only raw files of it; its rows are at \
+$(at "$HOME_AT"), which was not asked, or has not answered"
+    run ask query steps "$JOB"
+    expect_status 69
+    run ask archive get "$JOB" raw
+    expect_status 0
+    shows "its rows are at $(at "$HOME_AT")"
+}
+
 @test "copies that contradict each other are named, and none is chosen" {
     services 2
     "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 one

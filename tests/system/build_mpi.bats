@@ -139,6 +139,13 @@ seven_ranks ()                      # ROOT
     run mpirun -np 2 "$ROLLCALL" build --all --root root
     expect_status 0
     shows "0 of 2 jobs built"
+    # one of another command line ends all
+    rm -r root/jobs/*
+    ROLLCALL_TOGETHER=1 run mpirun -np 3 sh -c '[ $OMPI_COMM_WORLD_RANK != 2 ] ||
+        quiet=-q; exec "$0" build --all --root root $quiet' "$ROLLCALL"
+    [ "$status" -ne 0 ]
+    shows "rank 2 was started with another command line" "0 of 2 jobs built"
+    [[ "$output" != *"not understood"* ]]
 }
 
 @test "one process of many that calls it alone is alone" {

@@ -310,7 +310,8 @@ someone_reads ()
          DROP FUNCTION rollcall.begin_push, rollcall.remove_jobs;
          ALTER TABLE rollcall.cluster DROP CONSTRAINT cluster_root_key;
          DELETE FROM rollcall.schema_shape WHERE relation IN ('cluster',
-         'begin_push', 'remove_jobs')" >/dev/null
+         'begin_push', 'remove_jobs');
+         INSERT INTO rollcall.cluster SELECT 'zzz before', root FROM rollcall.cluster" >/dev/null
     push --all
     expect_status 66
     shows "has tables of version 2, and this rollcall needs 3"

@@ -129,6 +129,12 @@ built_at ()                         # N JOB COUNT
     expect_status 2
     run agent --once --away 1s job
     expect_status 2
+    run agent --once --spread 8 job
+    expect_status 2
+    shows "--spread needs --aggregators"
+    # it may be set for all agents of a host, also for those without a list
+    ROLLCALL_SPREAD=8 run agent --once --world-size 9 --raw job
+    expect_status 0
     # no list, despite the variable
     ROLLCALL_AGGREGATORS=nowhere run agent --once --aggregators '' job
     expect_status 0
@@ -327,9 +333,22 @@ left_are ()
     shows "raw files at  tcp://127.0.0.1:${ports[RAW_AT]}"
     run "$ROLLCALL" show --root "root$RAW_AT" "$JOB"
     shows "rows at       tcp://127.0.0.1:${ports[HOME_AT]}" "where the rows are"
-    # what is wanted of it is there, too
+    # each says where the rest is, to those who ask it for that
+    die "$HOME_AT"                  # or it still expects an agent that has ended
+    begin "$HOME_AT"
     run "$ROLLCALL" fetch --root "root$HOME_AT" --rank 0 --wait 0s "$JOB"
-    [ "$status" -ne 0 ]
+    expect_status 75
+    shows "raw files of this job are delivered to tcp://127.0.0.1:${ports[RAW_AT]}"
+    run "$ROLLCALL" archive get --root "root$HOME_AT" "$JOB" got
+    expect_status 0
+    shows "ranks 0, 1 are not here: those of this job are delivered to tcp://127."
+    [[ "$output" != *"rollcall fetch"* ]]
+    run "$ROLLCALL" query --root "root$RAW_AT" steps "$JOB"
+    expect_status 66
+    shows "but no rows: they are delivered to tcp://127.0.0.1:${ports[HOME_AT]}"
+    run "$ROLLCALL" build --root "root$RAW_AT" -o built "$JOB"
+    expect_status 66
+    shows "but no rows: they are delivered to tcp://127.0.0.1:${ports[HOME_AT]}"
     # the one with the raw files dies for good: those are named, and no rows
     die "$RAW_AT"
     "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 0,1 job/late
@@ -350,6 +369,10 @@ left_are ()
     left_are 0
     is "raw files" 4 "$(raw_at "$RAW_AT" "$JOB")"
     is "rows" 4 "$(captures_at "$HOME_AT" "$JOB")"
+    # no removal reaches others
+    run "$ROLLCALL" archive rm --root "root$HOME_AT" "$JOB"
+    expect_status 0
+    shows "raw files of this job are at tcp://127.0.0.1:${ports[RAW_AT]}" "stay there"
 }
 
 @test "a large job: its home is gone for good, with one copy and with two" {
@@ -368,6 +391,8 @@ left_are ()
         run spread --copies $copies
         expect_status 0
         left_are 0
+        run grep -h "event=homes-differ job=$JOB " service1.log service2.log service3.log
+        is "one list of homes" "" "$output"
         "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 0,1 job/late
         die "$HOME_AT"
         run spread --copies $copies

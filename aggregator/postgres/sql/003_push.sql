@@ -1,4 +1,9 @@
 -- 003_push.sql - what a push does here: a root has one name, and a name one root
+-- It might have several before: it keeps the one of its newest push, and the others are nobody's.
+WITH named AS (SELECT name, row_number() OVER (PARTITION BY root ORDER BY
+        (SELECT max(id) FROM job WHERE cluster=cluster.name) DESC NULLS LAST, name) AS place
+    FROM cluster)
+UPDATE cluster SET root=root||' '||cluster.name FROM named WHERE named.name=cluster.name AND place>1;
 ALTER TABLE cluster ADD UNIQUE (root);
 -- numbers for all jobs of a transaction
 ALTER SEQUENCE job_id INCREMENT 64;

@@ -81,11 +81,15 @@ static void test_object (void **state)
     json_free (j);
     // nothing was built of this one
     add_job (root, "b", 6);
+    add_fact (root, "b", FACT_HOME, "tcp://a:1, tcp://b:1");
     j = verb_json (verb_text (print, "b", NULL));
     assert_string_equal (json_text (json_get (j, "result"), ""), "none");
     assert_non_null (json_get (j, "step_ms"));
     assert_string_equal (json_text (json_get (j, "analysis_db"), "-"), "-");
     assert_false (json_is_object (json_get (j, "roll")));
+    assert_string_equal (json_text (json_get (j, "home"), ""),
+                         "tcp://a:1, tcp://b:1");
+    assert_null (json_get (j, "raw_at"));
     json_free (j);
 }
 

@@ -41,10 +41,27 @@ static void test_age (void **state)
     verb_now_ns = begin_ns;
 }
 
+static void test_enrol_dir (void **state)
+{
+    const char *dir = *state, *text;
+    char nodes[PATH_MAX];
+
+    PRINT (nodes, "%s/nodes", dir);
+    (void)verb_text (verb_key, "new", "n1", "--dir", nodes, NULL);
+    (void)verb_text (verb_key, "new", "n2", "--dir", nodes, NULL);
+    text = verb_text (verb_key, "enrol", nodes, "--any-host", "--dir", dir,
+                      NULL);
+    assert_non_null (strstr (text, "enrolled      n1, key "));
+    assert_non_null (strstr (text, "bound         n2, to any host"));
+    text_has (dir, "n2, of any host");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_age, verb_setup, verb_teardown),
+        cmocka_unit_test_setup_teardown (test_enrol_dir, verb_setup,
+                                         verb_teardown),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "store/fileio.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,8 +20,8 @@ static struct {
     struct loop *loop;
     struct answers *all;
     int pipes[ANSWER_STREAMS];
-    char out[1 << 16], said[256];       // that was sent
-    size_t nout, nsaid, empty, ends;
+    char out[ANSWER_WINDOW + 16], said[256];       // that was sent
+    size_t nout, nsaid, empty, ends, tries;
     struct message end;
     int rc;                     // of sending
     unsigned gone;
@@ -37,6 +38,7 @@ int __wrap_net_send (struct net *n, const struct net_peer *to,
 {
     (void)n;
     (void)to;
+    f.tries++;
     if (f.rc < 0)
         return f.rc;
     if (m->type == MESSAGE_END) {
@@ -180,7 +182,9 @@ static void test_later (void **state)
     assert_int_equal (f.ends, 1);
 }
 
-/* Nothing is lost while there is no room, and it is sent by itself then. */
+/* Nothing is lost while there is no room, and it is sent by itself then; nobody is
+ * kept busy with that.
+ */
 static void test_no_room (void **state)
 {
     struct answer *x = begin ();
@@ -194,6 +198,7 @@ static void test_no_room (void **state)
     no_more_output ();
     answer_ended (x, 0, "");
     turn ();
+    assert_true (f.tries < 20);
     f.rc = 0;
     turn ();
     assert_memory_equal (f.out, "onetwo", 6);
@@ -227,6 +232,7 @@ static void test_room (void **state)
     struct message m = { .type = MESSAGE_MORE, .item = 1, .size = 9 };
     struct err err = { "" };
     int pipes[ANSWER_STREAMS];
+    struct net_peer other = bob;
     struct answer *x = NULL;
     unsigned n = 1;
 
@@ -235,7 +241,8 @@ static void test_room (void **state)
     assert_null (answers_begin (f.all, &alice, 1, pipes, &err));
     answers_more (f.all, &bob, &m);     // not his
     assert_int_equal (f.end.status, 75);
-    while ((x = answers_begin (f.all, &bob, n, pipes, &err))) {
+    while ((x = answers_begin (f.all, &other, n, pipes, &err))) {
+        other.who[0] = (char)('b' + n / 4);
         no_more_output ();
         memcpy (f.pipes, pipes, sizeof (pipes));
         assert_true (n++ < 100);
@@ -243,6 +250,63 @@ static void test_room (void **state)
     no_more_output ();
     assert_int_equal (n, 16);
     assert_int_equal (pipes[ANSWER_OUT], -1);
+}
+
+/* One who says that he takes all gets a little in each turn of the loop, in which
+ * others deliver, and no more at a time than a window.
+ */
+static void test_window (void **state)
+{
+    static char much[ANSWER_WINDOW];
+
+    (void)state;
+    (void)begin ();
+    assert_int_equal (fcntl (f.pipes[ANSWER_OUT], F_SETPIPE_SZ, sizeof (much)),
+                      sizeof (much));
+    assert_int_equal (write (f.pipes[ANSWER_OUT], much, sizeof (much)),
+                      sizeof (much));
+    more (UINT64_MAX);
+    assert_true (f.nout > 0 && f.nout <= 8 * ANSWER_PIECE_MAX);
+    turn ();
+    assert_int_equal (f.nout, ANSWER_WINDOW);
+    print (ANSWER_OUT, "more");
+    turn ();
+    assert_int_equal (f.nout, ANSWER_WINDOW);
+    more (ANSWER_WINDOW + 4);
+    turn ();
+    assert_int_equal (f.nout, ANSWER_WINDOW + 4);
+    no_more_output ();
+}
+
+/* Answers that one leaves lying about are not in the way of others. */
+static void test_share (void **state)
+{
+    struct err err = { "" };
+    int pipes[ANSWER_STREAMS];
+    unsigned n = 0;
+
+    (void)state;
+    while (answers_begin (f.all, &bob, n, pipes, &err)) {
+        memcpy (f.pipes, pipes, sizeof (pipes));
+        no_more_output ();
+        assert_true (++n < 100);
+    }
+    assert_int_equal (n, 4);
+    (void)begin ();
+    no_more_output ();
+}
+
+/* Whoever may not ask any more gets nothing more. */
+static void test_refused (void **state)
+{
+    (void)state;
+    (void)begin ();
+    answers_refuse (f.all, &bob, 1, 77, "no");
+    assert_int_equal (f.gone, 0);
+    answers_refuse (f.all, &alice, 1, 77, "no");
+    assert_int_equal (f.gone, 1);
+    assert_int_equal (f.end.status, 77);
+    no_more_output ();
 }
 
 int main (void)
@@ -253,6 +317,9 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_no_room, setup, teardown),
         cmocka_unit_test_setup_teardown (test_gone, setup, teardown),
         cmocka_unit_test_setup_teardown (test_room, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_window, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_share, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_refused, setup, teardown),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -90,11 +90,31 @@ static void test_ranks (void **state)
     capture_places_fini (&p);
 }
 
+/* A root that has files of one rank only does not know that its name is shared. */
+static void test_several_roots (void **state)
+{
+    char place[CAPTURE_PLACE_MAX];
+    struct capture_places p;
+    struct ledger_item i = item_at ("j", "a", ITEM_ROWS, 1);
+
+    (void)state;
+    capture_places_init (&p);
+    i.shared_name = true;
+    assert_int_equal (capture_place (&p, &i, place), 0);
+    i = item_at ("j", "a", ITEM_RAW, 1);
+    assert_int_equal (capture_place (&p, &i, place), 0);
+    assert_string_equal (place, "rank3/");
+    (void)strcpy (i.capture, "other");
+    assert_int_equal (capture_place (&p, &i, place), 0);
+    assert_string_equal (place, "");
+    capture_places_fini (&p);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_directories), cmocka_unit_test (test_versions),
-        cmocka_unit_test (test_ranks),
+        cmocka_unit_test (test_ranks), cmocka_unit_test (test_several_roots),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

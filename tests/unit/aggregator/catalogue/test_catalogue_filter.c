@@ -212,11 +212,28 @@ static void test_memory (void **state)
     catalogue_close (c);
 }
 
+/* The largest numbers have room: an aggregator may send any. */
+static void test_roll (void **state)
+{
+    const struct catalogue_job j = {
+        .in_roll = INT64_MIN, .present = INT64_MAX, .missing = INT64_MAX,
+        .failed = INT64_MAX, .partial = INT64_MAX, .raw = INT64_MAX,
+        .unexpected = INT64_MAX,
+    };
+    char text[2 * CATALOGUE_ROLL_MAX] = "";
+
+    (void)state;
+    catalogue_roll (&j, text);
+    assert_true (strlen (text) < CATALOGUE_ROLL_MAX);
+    assert_non_null (strstr (text, "9223372036854775807 unexpected"));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_chosen), ROOT_TEST (test_refused),
         ROOT_TEST (test_visible),
+        cmocka_unit_test (test_roll),
         cmocka_unit_test (test_since), cmocka_unit_test (test_memory), ROOT_TEST (test_parts),
     };
 

@@ -2,7 +2,8 @@
  * count */
 #include "aggregator/store/root_check.h"
 
-#include "job_build/job_build.h"
+#include "job_build/job_build_private.h"
+#include "job_build/job_member.h"
 #include "model/shipment.h"
 
 #include <errno.h>
@@ -13,13 +14,17 @@
 #define BYTES_MAX 65536
 
 static off_t bad_from = -1;     // of a segment, whose disk gives no more bytes
+static ino_t bad_file;          // only of this one, if not 0
 
 ssize_t __real_pread (int fd, void *buf, size_t n, off_t at);
 ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at);
 
 ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at)
 {
-    if (bad_from >= 0 && at + (off_t)n > bad_from) {
+    struct stat st;
+
+    if (bad_from >= 0 && at + (off_t)n > bad_from &&
+        (!bad_file || (fstat (fd, &st) == 0 && st.st_ino == bad_file))) {
         errno = EIO;
         return -1;
     }
@@ -268,6 +273,86 @@ static void test_unread (void **state)
     assert_int_equal (job_build_create (r->l, r->s, "j", &b, &err), -EIO);
     bad_from = -1;
     assert_non_null (strstr (err.text, "cannot read any shipment of job j"));
+    // nor if only what is said about them can be read
+    assert_int_equal (job_build_create (r->l, r->s, "j", &b, NULL), 0);
+    job_build_options (b)->wanted = 0;
+    roster_init (&roster);
+    bad_from = 0;
+    bad_file = st.st_ino;
+    assert_int_equal (job_build_run (b, path, 1, &roster, &result, &err), -EIO);
+    bad_from = -1;
+    bad_file = 0;
+    assert_non_null (strstr (err.text, "cannot read the rows of any capture"));
+    roster_fini (&roster);
+    job_build_destroy (b);
+}
+
+static struct job_build *rank_0;
+
+static int read_there (const struct byte_source *from, void *out, size_t n,
+                       uint64_t at)
+{
+    (void)from;
+    return job_build_bytes (rank_0, 1, out, n, at, NULL);
+}
+
+/* The second shipment of rank 0, by a process that sees the root or not, whose
+ * disk, or rank 0's, gives only so many bytes.
+ */
+static void feed_member (bool sees_root, off_t bytes, struct capture *c)
+{
+    const struct byte_source remote = { .read = read_there, .fd = -1 };
+    struct buf settings, order;
+    struct wire in, what;
+    void *state = NULL;
+    struct err err = { "" };
+    bool sees = false;
+
+    buf_init (&settings, 65536);
+    buf_init (&order, 65536);
+    if (sees_root)
+        assert_int_equal (job_build_settings (rank_0, &settings, &err), 0);
+    assert_int_equal (job_build_order (rank_0, 1, &order, &err), 0);
+    in = wire_reader (settings.data, settings.size);
+    what = wire_reader (order.data, order.size);
+    assert_int_equal (job_member.open (&in, &state, &sees, &err), 0);
+    assert_int_equal (sees, sees_root);
+    capture_init (c);
+    bad_from = bytes;
+    if (job_member.feed (state, &what, &remote, NULL, c, &err) < 0)
+        fail_msg ("%s", err.text);
+    bad_from = -1;
+    job_member.close (state);
+    buf_fini (&settings);
+    buf_fini (&order);
+}
+
+/* A build by several processes says the same. */
+static void test_unread_by_member (void **state)
+{
+    static const struct shipped one = { "alpha", "", 1000, "a", "one" };
+    static const struct shipped two = { "alpha", "", 1000, "b", "two" };
+    struct root *r = *state;
+    struct err err = { "" };
+    struct capture c;
+    char path[PATH_MAX];
+    struct stat st;
+
+    ship (r, &one);
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (stat (path, &st), 0);
+    ship (r, &two);
+    assert_int_equal (job_build_create (r->l, r->s, "j", &rank_0, &err), 0);
+    for (int sees = 0; sees <= 1; sees++) {
+        feed_member (sees, -1, &c);
+        assert_int_equal (c.state, CAPTURE_COMPLETE);
+        capture_fini (&c);
+        feed_member (sees, st.st_size, &c);
+        assert_int_equal (c.state, CAPTURE_FAILED);
+        assert_non_null (strstr (c.reason, "Input/output error"));
+        capture_fini (&c);
+    }
+    job_build_destroy (rank_0);
 }
 
 int main (void)
@@ -278,6 +363,7 @@ int main (void)
         ROOT_TEST (test_moved_by_name), ROOT_TEST (test_pod),
         ROOT_TEST (test_two_pods), ROOT_TEST (test_two_nodes),
         ROOT_TEST (test_denied), ROOT_TEST (test_unread),
+        ROOT_TEST (test_unread_by_member),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

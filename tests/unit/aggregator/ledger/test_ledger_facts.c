@@ -36,6 +36,14 @@ static void has (struct root *r, int64_t seq, const char *want)
     assert_string_equal (text, want);
 }
 
+static void value_is (struct root *r, const char *key, const char *want)
+{
+    char value[FACT_VALUE_MAX];
+
+    assert_int_equal (ledger_get_fact (r->l, "j", key, value, NULL), 0);
+    assert_string_equal (value, want);
+}
+
 static int set (struct root *r, struct ledger_fact f)
 {
     return ledger_set_fact (r->l, &f, NULL);
@@ -58,6 +66,8 @@ static void test_values (void **state)
     assert_int_equal (set (r, fact (FACT_USER, "x", 4)), 1);
     assert_int_equal (set (r, fact (FACT_USER, "y", 5)), 1);
     has (r, 0, "tag=a tag=b user=y ");
+    value_is (r, FACT_USER, "y");
+    value_is (r, FACT_HOME, "");
     assert_int_equal (unset (r, fact (FACT_TAG, "c", 6)), 0);
     assert_int_equal (unset (r, fact (FACT_TAG, "a", 7)), 1);
     has (r, 0, "tag=b user=y -tag=a ");

@@ -173,6 +173,18 @@ static void look (struct service *s, int times)
     }
 }
 
+/* Of one who reads all, and is no operator. */
+static int view_from_elsewhere (struct service *s, const char *text)
+{
+    const struct view_asker asker = { .out = -1, .said = -1, .limited = true };
+    struct json *request = json_parse (text, strlen (text), NULL);
+    struct view *v = NULL;
+    int rc = aggregator_begin_view (&s->a, &asker, request, NULL, &v, NULL);
+
+    json_free (request);
+    return rc;
+}
+
 /* A collection that has waited for readers keeps others from beginning, and goes
  * on when these have ended; it does not give up.  What it does between does not
  * begin the time again: there may be a thousand segments.  While it waits for a
@@ -214,6 +226,7 @@ static void test_collection_waits (void **state)
     assert_int_equal (view_of (s, "me", get, &err), -EBUSY);
     assert_int_equal (view_of (s, "me", list, &err), -EINVAL);
     assert_int_equal (view_of (s, NULL, get, &err), -EINVAL);
+    assert_int_equal (view_from_elsewhere (s, get), -EBUSY);
     lease_end (&lease);
     s->a.getting = 0;
     look (s, 10);

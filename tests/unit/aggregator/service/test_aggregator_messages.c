@@ -283,7 +283,8 @@ static void test_reads_nothing (void **state)
             continue;
         }
         assert_true (said->type == MESSAGE_WELCOME ||
-                     said->type == MESSAGE_GET || said->type == MESSAGE_ACK);
+                     said->type == MESSAGE_GET || said->type == MESSAGE_ACK ||
+                     said->type == MESSAGE_STORED);
         assert_null (said->data);
         assert_int_equal (said->data_size, 0);
         assert_string_equal (said->capture, "");

@@ -61,12 +61,14 @@ static void test_collected (void **state)
     size_t n = 0;
 
     // a root without a store notes nothing
-    assert_int_equal (object_mark_condemn (r->dir, 1, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 1, 0, NULL), 0);
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_list (r->dir, true, &list, &n, NULL), 0);
     assert_int_equal (n, 0);
-    assert_int_equal (object_mark_condemn (r->dir, 1, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 1, NULL), 0);
+    assert_int_equal (object_mark_copied_to (r->dir, 1), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 1, 7, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 1, 8, NULL), 0);
+    assert_int_equal (object_mark_copied_to (r->dir, 1), 7);
     assert_int_equal (object_mark_set (r->dir, 1, &m, NULL), -ESTALE);
     assert_int_equal (object_mark_read (r->dir, 1, &now, NULL), 0);
     assert_int_equal (now.state, OBJECT_GONE);

@@ -7,10 +7,15 @@
 #include "store/object_mark.h"
 #include "store/object_owner.h"
 #include "store/root.h"
+#include "object_store/part_sums.h"
 #include "store/store_private.h"
+#include "uploads/early_sums.h"
+#include "uploads/stored.h"
 #include "uploads/uploads.h"
 
+#include <fcntl.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NOT_THERE "HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n"
 #define NO_KEY "HTTP/1.1 404 x\r\nConnection: close\r\n\r\n" \
@@ -166,6 +171,157 @@ static void test_upload (void **state)
     end (&f);
 }
 
+/* ---- hashes that are made while a segment fills ---- */
+
+/* Chunks for some MiB, committed. */
+static void fill (struct root *r, unsigned mib)
+{
+    uint64_t *bytes = malloc (CONTENT_CHUNK);
+    struct ledger_place place;
+    struct digest id;
+
+    for (uint64_t i = 0; i < mib; i++) {
+        for (size_t k = 0; k < CONTENT_CHUNK / sizeof (*bytes); k++)
+            bytes[k] = i << 32 | k;
+        assert_int_equal (digest_of (bytes, CONTENT_CHUNK, &id), 0);
+        assert_int_equal (store_put_chunk (r->s, &id, CONTENT_CHUNK, CODEC_PLAIN,
+                                           bytes, CONTENT_CHUNK, &place, NULL),
+                          0);
+    }
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    store_committed (r->s);
+    free (bytes);
+}
+
+static bool is_summed (const struct fixture *f)
+{
+    return f->now.summed == 8;
+}
+
+/* Segment 1, of 66 MiB, sealed; what its first part says now. */
+static void begin_summed (struct fixture *f, struct root *r,
+                          const char *const *answers, size_t n,
+                          char sha256[DIGEST_HEX_SIZE])
+{
+    void *part = malloc (OBJECT_PART_BYTES);
+    char path[PATH_MAX];
+    struct digest d;
+    int fd;
+
+    begin (f, r, answers, n);
+    fill (r, 60);
+    assert_int_equal (uploads_offer (f->u, r->s), 0);
+    fill (r, 6);
+    uploads_state (f->u, &f->now);
+    assert_int_equal (f->now.summed, 0);
+    assert_int_equal (uploads_offer (f->u, r->s), 0);
+    until (f, is_summed);
+    store_segment_path (r->dir, 1, path);
+    fd = open (path, O_RDONLY);
+    assert_int_equal (pread (fd, part, OBJECT_PART_BYTES, 0), OBJECT_PART_BYTES);
+    (void)close (fd);
+    assert_int_equal (digest_of (part, OBJECT_PART_BYTES, &d), 0);
+    digest_hex (&d, sha256);
+    free (part);
+    assert_int_equal (store_open_next (r->s, NULL), 0);
+}
+
+#define BEGUN "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" \
+    "<R><UploadId>u</UploadId></R>"
+#define BAD_DIGEST "HTTP/1.1 400 x\r\nConnection: close\r\n\r\n" \
+    "<Error><Code>BadDigest</Code></Error>"
+
+/* A byte that changed since is found by the store, since it gets the hash of what
+ * was written; it is named, and not sent again with another hash.
+ */
+static void test_changed (void **state)
+{
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { NOT_THERE, NO_KEY, f.owner, BEGUN, BAD_DIGEST };
+    char sha256[DIGEST_HEX_SIZE], path[PATH_MAX];
+    struct root *r = *state;
+    int fd;
+
+    if (STORE_SEGMENT_MAX < UINT64_C (80) << 20)
+        skip ();
+    begin_summed (&f, r, answers, 5, sha256);
+    store_segment_path (r->dir, 1, path);
+    fd = open (path, O_WRONLY);
+    assert_int_equal (pwrite (fd, "!", 1, 5000), 1);
+    (void)close (fd);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, is_conflict);
+    assert_non_null (strstr (http_script_request (f.script, 4),
+                             "?partNumber=1&uploadId=u HTTP"));
+    assert_non_null (strstr (http_script_request (f.script, 4), sha256));
+    assert_string_equal (f.now.conflict, "segment 1 is damaged, and is not "
+                         "uploaded: see rollcall fsck");
+    assert_int_equal (f.now.waiting, 0);
+    assert_int_equal (f.now.error, 0);
+    assert_int_equal (http_script_count (f.script), 5);
+    end (&f);
+}
+
+/* What changed on its way only is tried again. */
+static void test_refused (void **state)
+{
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { NOT_THERE, NO_KEY, f.owner, BEGUN, BAD_DIGEST };
+    char sha256[DIGEST_HEX_SIZE];
+    struct root *r = *state;
+
+    if (STORE_SEGMENT_MAX < UINT64_C (80) << 20)
+        skip ();
+    begin_summed (&f, r, answers, 5, sha256);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, has_failed);
+    assert_int_equal (f.now.error, EBADMSG);
+    assert_non_null (strstr (f.now.why, "BadDigest"));
+    assert_int_equal (f.now.conflicts, 0);
+    assert_int_equal (f.now.waiting, 1);
+    end (&f);
+}
+
+/* Parts wait for each other, until the segment is nearly full. */
+static void test_due (void **state)
+{
+    const uint64_t part = OBJECT_PART_BYTES, most = STORE_SEGMENT_MAX;
+    struct early_sums e = { .segment = 0 };
+
+    (void)state;
+    if (most < UINT64_C (80) << 20)
+        skip ();
+    assert_int_equal (early_sums_due (&e, &(struct store_extent){ 0, 0 }), 0);
+    assert_int_equal (early_sums_due (&e, &(struct store_extent){ 1, 8 * part }),
+                      8);
+    assert_int_equal (early_sums_due (&e, &(struct store_extent){
+                                      1, 8 * part - 1 }), 0);
+    assert_int_equal (early_sums_due (&e, &(struct store_extent){
+                                      1, most - part }), 8);
+    // those of a segment failed: its upload will say why
+    e.segment = 1;
+    assert_int_equal (early_sums_due (&e, &(struct store_extent){ 1, 8 * part }),
+                      0);
+    e.segment = 2;
+    assert_int_equal (early_sums_add (&e, "/nowhere", &(struct store_extent){
+                                      3, 9 * part }), 0);
+    assert_int_equal (e.segment, 3);
+    assert_null (early_sums_of (&e, 3));
+    e.sums = object_sums_create ();
+    assert_ptr_equal (early_sums_of (&e, 3), e.sums);
+    e.sums->n = 24;
+    assert_int_equal (early_sums_due (&e, &(struct store_extent){
+                                      3, most - part }), 0);
+    assert_int_equal (early_sums_due (&e, &(struct store_extent){
+                                      3, most - part + 1 }), 7);
+    e.sums->n = 31;
+    assert_int_equal (early_sums_due (&e, &(struct store_extent){ 3, most }), 1);
+    e.sums->n = 0;
+    assert_null (early_sums_of (&e, 4));
+    early_sums_forget (&e);
+    assert_null (early_sums_of (&e, 3));
+}
+
 /* An object of that name with other bytes is never written over. */
 static void test_conflict (void **state)
 {
@@ -183,6 +339,7 @@ static void test_conflict (void **state)
     until (&f, is_conflict);
     assert_int_equal (f.now.waiting, 0);
     assert_non_null (strstr (f.now.conflict, "another root"));
+    assert_false (uploads_have (f.u, 1));
     assert_int_equal (f.now.error, 0);
     assert_string_equal (f.now.why, "");
     assert_int_equal (object_mark_read (r->dir, 1, &m, NULL), 0);
@@ -202,7 +359,7 @@ static void test_delete (void **state)
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 9, &m, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, 0, NULL), 0);
     begin (&f, r, answers, 3);
     until (&f, is_deleted);
     assert_non_null (strstr (http_script_request (f.script, 1), "DELETE "));
@@ -215,6 +372,102 @@ static void test_delete (void **state)
     assert_int_equal (object_mark_read (r->dir, 9, &m, NULL), 0);
     assert_int_equal (m.state, OBJECT_BEGUN);
     end (&f);
+}
+
+/* It is deleted once what was alive in it is there, too: 8 was copied into 1, and 9,
+ * which never went there, into 2.
+ */
+static bool is_stored_first (const struct fixture *f)
+{
+    return f->now.stored == 1;
+}
+
+static void test_delete_later (void **state)
+{
+    struct object_mark m = { .state = OBJECT_WHOLE, .url = "s3://bucket/pre",
+                             .etag = "mine" };
+    struct fixture f = { .u = NULL };
+    struct root *r = *state;
+    const char *answers[] = { NOT_THERE, NO_KEY, f.owner, FINE, f.there, f.owner,
+                              FINE };
+    int64_t *gone = NULL;
+    size_t n = 0;
+
+    as_there (&f, r, sealed (r, "first"));
+    (void)enter (r, true_item ("b", "second"), "second");
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, 1, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 9, 2, NULL), 0);
+    begin (&f, r, answers, 7);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, is_stored_first);
+    assert_int_equal (f.now.deleted, 0);
+    until (&f, is_deleted);
+    end (&f);
+    assert_int_equal (object_mark_list (r->dir, true, &gone, &n, NULL), 0);
+    assert_int_equal (n, 1);
+    assert_int_equal (gone[0], 9);
+    free (gone);
+}
+
+static bool has_first (const struct fixture *f)
+{
+    return uploads_have (f->u, 1);
+}
+
+/* How far the ledger is in the store is known when the segment is, not before. */
+static void test_stored (void **state)
+{
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { NOT_THERE, NO_KEY, f.owner, FINE, f.there };
+    struct stored s = { .hurry_ns = 0 };
+    struct root *r = *state;
+    uint64_t seq;
+
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+    begin (&f, r, answers, 5);
+    stored_look (&s, f.u, r->s, r->l);
+    assert_true (s.mark.epoch == ledger_mark (r->l).epoch && s.mark.seq == 0);
+    (void)enter (r, true_item ("a", "first"), "first");
+    seq = ledger_mark (r->l).seq;
+    stored_look (&s, f.u, r->s, r->l);
+    assert_int_equal (store_open_next (r->s, NULL), 0);
+    stored_look (&s, f.u, r->s, r->l);
+    assert_int_equal (s.mark.seq, 0);
+    as_there (&f, r, r->s->sealed[0].end);
+    assert_false (uploads_have (f.u, 1));
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, has_first);
+    assert_false (uploads_have (f.u, 2));
+    stored_look (&s, f.u, r->s, r->l);
+    assert_int_equal (s.mark.seq, seq);
+    (void)enter (r, true_item ("b", "second"), "second");
+    stored_look (&s, f.u, r->s, r->l);
+    stored_look (&s, f.u, r->s, r->l);
+    assert_int_equal (s.mark.seq, seq);
+    // a ledger that went back begins another epoch
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+    stored_look (&s, f.u, r->s, r->l);
+    assert_int_equal (s.mark.seq, 0);
+    end (&f);
+}
+
+/* The open segment is sealed sooner if somebody waits, and the store goes. */
+static void test_hurry (void **state)
+{
+    struct uploads_state u = { .waiting = 0 };
+    struct stored s = { .hurry_ns = 0 };
+    const int64_t hour = 3600 * NS_PER_S, now = hour;
+
+    (void)state;
+    assert_int_equal (stored_seal_after (&s, &u, hour, now), hour);
+    stored_hurry (&s, now);
+    assert_int_equal (stored_seal_after (&s, &u, hour, now), STORED_HURRY_NS);
+    assert_int_equal (stored_seal_after (&s, &u, 1, now), 1);
+    assert_int_equal (stored_seal_after (&s, &u, hour, now + hour), hour);
+    u.waiting = 1;
+    assert_int_equal (stored_seal_after (&s, &u, hour, now), hour);
 }
 
 /* Without the right to delete, segments go there all the same. */
@@ -231,7 +484,7 @@ static void test_no_delete (void **state)
     as_there (&f, r, sealed (r, "first"));
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, 0, NULL), 0);
     begin (&f, r, answers, 9);
     until (&f, has_failed);
     assert_int_equal (uploads_offer (f.u, r->s), 0);
@@ -262,7 +515,7 @@ static void test_no_delete_cache (void **state)
     bytes[40000] = '\0';
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, 0, NULL), 0);
     m.size = sealed (r, bytes);
     as_there (&f, r, m.size);
     etag = strchr (f.there, '"') + 1;
@@ -296,8 +549,8 @@ static void test_delete_theirs (void **state)
 
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 9, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, 0, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 9, 0, NULL), 0);
     begin (&f, r, answers, 2);
     until (&f, is_deleted_twice);
     assert_int_equal (http_script_count (f.script), 2);
@@ -314,7 +567,7 @@ static void test_not_owner (void **state)
 
     (void)sealed (r, "first");
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
-    assert_int_equal (object_mark_condemn (r->dir, 9, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 9, 0, NULL), 0);
     begin (&f, r, answers, 4);
     http_script_padded (f.owner, sizeof (f.owner), "{\"owner\":\"other\","
                         "\"host\":\"there\"}", OWNER_BYTES);
@@ -387,6 +640,7 @@ static void test_age (void **state)
     (void)enter (r, true_item ("a", "first"), "first");
     assert_int_equal (store_seal_after (r->s, NS_PER_S * 3600, NULL), 0);
     r->s->end++;
+    assert_int_equal (store_open_extent (r->s).end, r->s->committed);
     assert_int_equal (store_seal_after (r->s, 0, NULL), 0);
     r->s->end--;
     assert_int_equal (r->s->segment, 1);
@@ -399,9 +653,13 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_upload), ROOT_TEST (test_conflict),
-        ROOT_TEST (test_delete), ROOT_TEST (test_no_delete),
+        ROOT_TEST (test_stored), cmocka_unit_test (test_hurry),
+        ROOT_TEST (test_delete), ROOT_TEST (test_delete_later),
+        ROOT_TEST (test_no_delete),
         ROOT_TEST (test_no_delete_cache), ROOT_TEST (test_delete_theirs),
         ROOT_TEST (test_not_owner), ROOT_TEST (test_probe),
+        ROOT_TEST (test_changed), ROOT_TEST (test_refused),
+        ROOT_TEST (test_due),
         ROOT_TEST (test_sealed), ROOT_TEST (test_age),
     };
 

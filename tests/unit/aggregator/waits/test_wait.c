@@ -360,6 +360,24 @@ static void test_no_names (void **state)
     check (j, "SELECT value FROM Job WHERE key='wait_ops_without_group'", "1");
 }
 
+/* Whatever the order of the ops. */
+static void test_order_of_pairs (void **state)
+{
+    struct job *j = *state;
+    char name[40];
+
+    group (j, 1, "7", 0, 3);
+    for (int late = 2; late >= 0; late--) {
+        (void)snprintf (name, sizeof (name), "nccl_allReduce__7_%d_1", late);
+        for (int r = 0; r < 3; r++)
+            op (j, r, name, "'7'", "'step1'", r == late ? "9000" : "1000",
+                r == late ? "2" : "10");
+    }
+    derive (j);
+    check (j, "SELECT late_rank, waiting_rank FROM Wait",
+           "0|1 0|2 1|0 1|2 2|0 2|1");
+}
+
 /* More pairs than there is room for are summed up elsewhere, the same. */
 static void test_many_pairs (void **state)
 {
@@ -423,7 +441,8 @@ int main (void)
         TEST (test_clock_of_large_groups),
         TEST (test_left_out),  TEST (test_one_rank),   TEST (test_shared_name),
         TEST (test_name_with_zero), TEST (test_p2p),   TEST (test_no_names),
-        TEST (test_many_pairs), TEST (test_order_of_parts),
+        TEST (test_order_of_pairs), TEST (test_many_pairs),
+        TEST (test_order_of_parts),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

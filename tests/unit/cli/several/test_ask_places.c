@@ -15,8 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static size_t many;             // pieces of a line without an end
+static size_t said_first;       // pieces of messages
+static size_t busy;             // times that it has no room
+static bool lives;              // it says nothing, and comes to no end
 static char question[256];
 
 int __wrap_net_ask (const char *endpoint, const struct net_security *security,
@@ -36,8 +40,16 @@ int __wrap_net_ask (const char *endpoint, const struct net_security *security,
     PRINT (question, "%s", text);
     if (strcmp (endpoint, "tcp://away:1") == 0)
         return err_set (err, EHOSTUNREACH, "nobody listens there");
-    *ret = (struct ask_end){ .status = 1 };
+    *ret = (struct ask_end){ .status = busy > 0 ? 75 : 1 };
+    if (busy > 0) {
+        busy--;
+        return 0;
+    }
     memset (piece, 'x', sizeof (piece));
+    while (lives && rc == 0)
+        rc = fn (arg, ANSWER_OUT, NULL, 0);
+    for (size_t i = 0; i < said_first && rc == 0; i++)
+        rc = fn (arg, ANSWER_SAID, piece, sizeof (piece));
     for (size_t i = 0; i < many && rc == 0; i++)
         rc = fn (arg, ANSWER_OUT, piece, sizeof (piece));
     if (rc == 0)
@@ -81,6 +93,7 @@ static void test_all (void **state)
     (void)state;
     json_add_text (request, "do", "view");
     many = 100;                 // more than a pipe holds
+    busy = 2;
     a = places_ask (&p, request);
     assert_non_null (a);
     assert_string_equal (question, "{\"do\":\"view\"}");
@@ -111,12 +124,61 @@ static void test_endless (void **state)
     json_free (request);
 }
 
+/* Messages that nobody reads yet do not keep the bytes back. */
+static void test_messages (void **state)
+{
+    const struct net_security none = { .insecure = true };
+    const struct cli_place place = { "tcp://here:1", &none };
+    struct json *request = json_object ();
+    struct place_view v;
+    struct err why = { "" };
+    char part[4];
+
+    (void)state;
+    many = 0;
+    said_first = 100;
+    assert_int_equal (place_begin (&place, request, &v, &why), 0);
+    (void)alarm (60);
+    assert_int_equal (read (v.out, part, sizeof (part)), 4);
+    (void)alarm (0);
+    assert_int_equal (place_end (&v, &why), 1);
+    assert_non_null (strstr (why.text, "messages"));
+    said_first = 0;
+    json_free (request);
+}
+
+/* Whoever does not want an answer any more does not wait for its end. */
+static void test_left (void **state)
+{
+    const struct net_security none = { .insecure = true };
+    const struct cli_place place = { "tcp://here:1", &none };
+    struct json *request = json_object ();
+    struct place_view v;
+    struct err why = { "" };
+
+    (void)state;
+    lives = true;
+    assert_int_equal (place_begin (&place, request, &v, &why), 0);
+    (void)alarm (60);
+    assert_int_equal (place_end (&v, &why), -EPIPE);
+    // as after an interrupt
+    assert_int_equal (place_begin (&place, request, &v, &why), 0);
+    atomic_store (&cli_cancelled, true);
+    assert_int_equal (place_print (NULL, &v, 0), EX_IOERR);
+    atomic_store (&cli_cancelled, false);
+    (void)alarm (0);
+    lives = false;
+    json_free (request);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_shown),
         cmocka_unit_test (test_all),
         cmocka_unit_test (test_endless),
+        cmocka_unit_test (test_messages),
+        cmocka_unit_test (test_left),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

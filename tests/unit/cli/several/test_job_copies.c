@@ -133,6 +133,51 @@ static void test_contradict (void **state)
     job_copies_fini (&j);
 }
 
+#define RAW_OF(home) \
+    "{\"job\": \"a\", \"ranks\": 9, \"captures\": 9, \"roll\": null, " \
+    "\"home\": \"" home "\"}"
+
+/* Who has only raw files of a divided job lacks nothing, and does not speak for
+ * it, not even before it is built.
+ */
+static void test_divided (void **state)
+{
+    struct job_copies j;
+    const struct job_copy *copy = NULL;
+
+    (void)state;
+    have (LIST (RAW_OF ("tcp://c:1")), LIST (RAW_OF ("tcp://c:1")),
+          LIST ("{\"job\": \"a\", \"captures\": 4, \"home\": \"tcp://b:1\", "
+                "\"raw_at\": \"tcp://a:1\"}"));
+    assert_int_equal (job_copies_find (&command, &places, "a", false, &j,
+                                       &copy), 0);
+    assert_string_equal (copy->place->name, "C");
+    assert_false (copy->raw_only);
+    assert_int_equal (j.n, 3);
+    assert_true (j.list[1].raw_only && j.list[2].raw_only);
+    for (size_t i = 1; i < 3; i++)
+        assert_int_equal (job_copies_compare (copy, &j.list[i]),
+                          COPIES_DIVIDED);
+    job_copies_fini (&j);
+    // one that has stood in for the home has a result
+    have (LIST (JOB ("a", "4", "4", "0", "2026-01")),
+          LIST ("{\"job\": \"a\", \"captures\": 1, \"home\": \"tcp://c:1\", "
+                "\"roll\": {\"present\": 1, \"missing\": 3}}"), LIST (""));
+    assert_int_equal (job_copies_ask (&command, &places, NULL, &j), 0);
+    assert_int_equal (job_copies_compare (&j.list[0], &j.list[1]),
+                      COPIES_LACK);
+    job_copies_fini (&j);
+    // its rows are where nobody answers
+    have (LIST (RAW_OF ("tcp://c:1")), LIST (""), NULL);
+    statuses[2] = -EHOSTUNREACH;
+    assert_int_equal (job_copies_find (&command, &places, "a", false, &j,
+                                       &copy), 0);
+    job_copies_fini (&j);
+    assert_int_equal (job_copies_find (&command, &places, "a", true, &j,
+                                       &copy), EX_UNAVAILABLE);
+    job_copies_fini (&j);
+}
+
 /* Whatever it is, it does not count, and the others do. */
 static void test_garbage (void **state)
 {
@@ -227,6 +272,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown (test_order, teardown),
         cmocka_unit_test_teardown (test_contradict, teardown),
+        cmocka_unit_test_teardown (test_divided, teardown),
         cmocka_unit_test_teardown (test_garbage, teardown),
         cmocka_unit_test_teardown (test_nobody, teardown),
         cmocka_unit_test_teardown (test_find, teardown),

@@ -23,6 +23,7 @@
 enum deed {
     ANSWERS, REFUSES, LIES_ABOUT_HASH, LIES_ABOUT_SIZE, SKIPS,
     SENDS_A_LARGE_PIECE, SAYS_ANOTHER_THING, WAS_STARTED_AGAIN, ONLY_LIVES,
+    ONLY_SAYS_WHY,
 };
 
 struct other {
@@ -99,6 +100,12 @@ static void other (void *arg, const struct net_peer *from,
     o.granted = m->size;
     if (o.deed == ONLY_LIVES)
         say (MESSAGE_OUTPUT, from, none, "", 0);
+    if (o.deed == ONLY_SAYS_WHY) {
+        none.stream = ANSWER_SAID;
+        say (MESSAGE_OUTPUT, from, none, "x", 1);
+        say_end (from, 66, "");
+        o.deed = SAYS_ANOTHER_THING;    // that was all
+    }
     if (o.deed >= SAYS_ANOTHER_THING && o.deed != WAS_STARTED_AGAIN)
         return;
     while (o.sent < o.pieces * ANSWER_PIECE_MAX &&
@@ -115,7 +122,7 @@ static void *serve (void *arg)
     return NULL;
 }
 
-static atomic_bool stops;
+static atomic_bool stops, gone;
 
 static void look_for_the_end (void *arg)
 {
@@ -129,9 +136,11 @@ static void look_for_the_end (void *arg)
 static int take (void *arg, enum answer_stream stream, const void *data,
                  size_t size)
 {
-    assert_int_equal (stream, ANSWER_OUT);
+    if (size == 0)
+        return atomic_load (&gone) ? -EPIPE : 0;
     assert_int_equal (((const char *)data)[size - 1], 'x');
-    *(size_t *)arg += size;
+    if (stream == ANSWER_OUT)
+        *(size_t *)arg += size;
     return 0;
 }
 
@@ -224,6 +233,31 @@ static void test_endless (void **state)
     assert_non_null (strstr (err.text, "comes to no end"));
 }
 
+/* A verb that fails prints nothing but why. */
+static void test_why (void **state)
+{
+    struct ask_end end;
+    struct err err = { "" };
+
+    (void)state;
+    listen_with (&f.server);
+    assert_int_equal (ask (ONLY_SAYS_WHY, 0, LONG_NS, &end, &err), 0);
+    assert_int_equal (end.status, 66);
+}
+
+/* Whoever takes it has gone: it does not matter whether something comes. */
+static void test_gone (void **state)
+{
+    struct ask_end end;
+    struct err err = { "" };
+
+    (void)state;
+    listen_with (&f.server);
+    atomic_store (&gone, true);
+    assert_int_equal (ask (ONLY_LIVES, 1, LONG_NS, &end, &err), -EPIPE);
+    atomic_store (&gone, false);
+}
+
 static void test_nobody (void **state)
 {
     struct ask_end end;
@@ -254,10 +288,11 @@ int main (void)
         NET_TEST (test_nothing),     NET_TEST (test_much),
         NET_TEST (test_refused),     NET_TEST (test_hash),
         NET_TEST (test_size),        NET_TEST (test_gap),
-       NET_TEST (test_large_piece),
+        NET_TEST (test_large_piece),
         NET_TEST (test_another),     NET_TEST (test_again),
         NET_TEST (test_endless),     NET_TEST (test_nobody),
-        NET_TEST (test_unknown_key),
+        NET_TEST (test_unknown_key), NET_TEST (test_why),
+        NET_TEST (test_gone),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -59,6 +59,57 @@ static int allowed (const char *key, const char *as)
     return rc;
 }
 
+static char told_of[256];
+
+static int note_name (void *arg, const struct keyring_entry *e, struct err *err)
+{
+    size_t used = strlen (told_of);
+
+    (void)arg;
+    (void)err;
+    (void)snprintf (told_of + used, sizeof (told_of) - used, "%s ",
+                    e->file.name);
+    return 0;
+}
+
+/* A directory of keys, as one was gathered from nodes. */
+static void test_enrol_all (void **state)
+{
+    struct err err = { "" };
+    char first[NET_KEY_SIZE];
+
+    (void)state;
+    told_of[0] = '\0';
+    assert_int_equal (keyring_new ("nodes", "b", NULL), 0);
+    assert_int_equal (keyring_new ("nodes", "a", NULL), 0);
+    assert_int_equal (keyring_new ("nodes", KEYRING_SERVER, NULL), 0);
+    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, note_name, NULL,
+                                         &err), 2);
+    assert_string_equal (told_of, "a b ");
+    assert_int_equal (allowed (public_of ("nodes/b.pub"), "b"), 0);
+    assert_int_equal (allowed (public_of ("nodes/server.pub"), ""), -ENOKEY);
+    // the same again; then one that is there with another name, one file twice
+    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, note_name, NULL,
+                                         &err), 2);
+    memcpy (first, public_of ("nodes/b.pub"), NET_KEY_SIZE);
+    assert_int_equal (rename ("nodes/b.pub", "nodes/c.pub"), 0);
+    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, note_name, NULL,
+                                         &err), -EEXIST);
+    assert_non_null (strstr (err.text, "nodes/c.pub: this key is enrolled as b"));
+    assert_int_equal (keyring_enrol_all ("new", "nodes", -1, note_name, NULL,
+                                         &err), 2);
+    assert_int_equal (link ("nodes/c.pub", "nodes/d.pub"), 0);
+    assert_int_equal (keyring_enrol_all ("new", "nodes", -1, note_name, NULL,
+                                         &err), -EEXIST);
+    assert_non_null (strstr (err.text, "d.pub: another file has this key"));
+    assert_int_equal (keyring_revoke ("keys", "b", NULL), 0);
+    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, note_name, NULL,
+                                         &err), -EKEYREVOKED);
+    assert_int_equal (allowed (first, ""), -EKEYREVOKED);
+    assert_int_equal (keyring_enrol_all ("keys", "nowhere", -1, note_name,
+                                         NULL, &err), -ENOENT);
+}
+
 /* From the first pair to the last; the open keyring sees each change. */
 static void test_life (void **state)
 {
@@ -411,6 +462,7 @@ static void test_modes (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (test_enrol_all, setup, teardown),
         cmocka_unit_test_setup_teardown (test_life, setup, teardown),
         cmocka_unit_test_setup_teardown (test_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown (test_many, setup, teardown),

@@ -20,7 +20,7 @@ static const enum message_type all[] = {
     MESSAGE_GONE,  MESSAGE_NOTE,    MESSAGE_DONE,    MESSAGE_PING,
     MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_GET,   MESSAGE_ACK,
     MESSAGE_STOP,  MESSAGE_ROLL,    MESSAGE_WANT,    MESSAGE_HAVE,
-    MESSAGE_DIVIDED,
+    MESSAGE_DIVIDED, MESSAGE_KEPT, MESSAGE_STORED,
     MESSAGE_ASK,   MESSAGE_MORE,    MESSAGE_OUTPUT,  MESSAGE_END,
 };
 
@@ -145,6 +145,13 @@ static void test_round_trip (void **state)
     assert_int_equal (round_trip (&in, &out), 0);
     assert_true (out.left_items == 9 && out.left_captures == 10);
     fill (&in, MESSAGE_ACK);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.mark.epoch == UINT64_MAX && out.mark.seq == 11);
+    fill (&in, MESSAGE_KEPT);
+    in.hurry = true;
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.hurry);
+    fill (&in, MESSAGE_STORED);
     assert_int_equal (round_trip (&in, &out), 0);
     assert_true (out.mark.epoch == UINT64_MAX && out.mark.seq == 11);
     fill (&in, MESSAGE_DIVIDED);

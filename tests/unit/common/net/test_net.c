@@ -362,6 +362,10 @@ static void test_beyond_loopback (void **state)
     assert_non_null (strstr (err.text, "rollcall key new NODE"));
     assert_int_equal (net_connect ("tcp://192.0.2.1:1", &insecure, &f.c.net,
                                    &err), 0);
+    // libzmq looks up no name to listen on
+    assert_int_equal (net_listen ("tcp://nohost.test:1", -1, &insecure,
+                                  &f.s.net, &err), -EADDRNOTAVAIL);
+    assert_non_null (strstr (err.text, "names of hosts are not looked up"));
 }
 
 static void test_plain_address (void **state)

@@ -352,6 +352,73 @@ static void test_upload (void **state)
     (void)fclose (t);
 }
 
+/* Sums of parts that were made before are sent as they were: bytes that changed
+ * since are refused, and not sent with a hash of what they became.
+ */
+#define SUMS_OF_ZEROS "x-amz-content-sha256: 2daeb1f36095b44b318410b3f4e8b5d989dc" \
+    "c7bb023d1426c492dab0a3053e74\r\nContent-MD5: lplbWNTL9qqpBBtPAMf2rg==\r\n"
+
+static void test_sums (void **state)
+{
+    static const char *const answers[] = {
+        BODY ("<R><UploadId>u</UploadId></R>"), FINE, FINE, FINE, FINE,
+        BODY ("<R/>"),
+        "HTTP/1.1 200 x\r\nContent-Length: 25165825\r\nETag: \"72899103df6285f4a65305011c19304b-4"
+        "\"\r\nConnection: close\r\n\r\n",
+        BODY ("<R><UploadId>v</UploadId></R>"), ERROR ("400 x", "BadDigest"),
+        ERROR ("400 x", "BadDigest"), ERROR ("400 x", "BadDigest"),
+        ERROR ("400 x", "BadDigest"),
+    };
+    struct object_file file = { .key = "k", .size = 3 * OBJECT_PART_BYTES + 1 };
+    FILE *t = tmpfile ();
+    struct fixture f;
+    struct object_sums *sums = object_sums_create ();
+
+    (void)state;
+    begin (&f, answers, 12);
+    file.fd = fileno (t);
+    file.sums = sums;
+    assert_int_equal (ftruncate (file.fd, (off_t)file.size), 0);
+    assert_int_equal (object_sums_parts (NULL), 0);
+    assert_int_equal (object_sums_add (sums, file.fd, 1, &f.err), 0);
+    assert_int_equal (object_sums_add (sums, file.fd, 1, &f.err), 0);
+    assert_int_equal (object_sums_parts (sums), 2);
+    assert_int_equal (object_sums_add (sums, file.fd, 2, &f.err), -EBADMSG);
+    assert_int_equal (object_sums_parts (sums), 2);
+    assert_int_equal (object_put_file (f.store, &file, &f.err), 0);
+    for (size_t i = 1; i < 4; i++)
+        asked (&f, i, SUMS_OF_ZEROS);
+    assert_int_equal (pwrite (file.fd, "x", 1, 0), 1);
+    assert_int_equal (object_put_file (f.store, &file, &f.err), -EBADMSG);
+    for (size_t i = 8; i < 12; i++)
+        asked (&f, i, SUMS_OF_ZEROS);
+    end (&f);
+    object_sums_destroy (sums);
+    (void)fclose (t);
+}
+
+/* A file that was cut meanwhile: what is less than a part is hashed. */
+static void test_sums_cut (void **state)
+{
+    static const char *const answers[] = { ERROR ("403 x", "AccessDenied") };
+    struct object_sums *sums = object_sums_create ();
+    struct object_file file = { .key = "k", .size = 1, .sums = sums };
+    FILE *t = tmpfile ();
+    struct fixture f;
+
+    (void)state;
+    begin (&f, answers, 1);
+    file.fd = fileno (t);
+    assert_int_equal (ftruncate (file.fd, OBJECT_PART_BYTES), 0);
+    assert_int_equal (object_sums_add (sums, file.fd, 1, &f.err), 0);
+    assert_int_equal (object_put_file (f.store, &file, &f.err), -EACCES);
+    asked (&f, 0, "x-amz-content-sha256: 6e340b9cffb37a989ca544e6bb780a2c78901d3f"
+           "b33738768511a30617afa01d\r\n");
+    end (&f);
+    object_sums_destroy (sums);
+    (void)fclose (t);
+}
+
 /* What is there is looked at: another size is never taken for the file. */
 static void test_verify (void **state)
 {
@@ -408,6 +475,7 @@ int main (void)
         cmocka_unit_test (test_expired), cmocka_unit_test (test_skew),
         cmocka_unit_test (test_get), cmocka_unit_test (test_list),
         cmocka_unit_test (test_lanes), cmocka_unit_test (test_upload),
+        cmocka_unit_test (test_sums), cmocka_unit_test (test_sums_cut),
         cmocka_unit_test (test_verify),
         cmocka_unit_test (test_open),
     };

@@ -71,6 +71,22 @@ static void test_next (void **state)
     assert_int_equal (c.copy[0].at, 0);
 }
 
+/* An agent that was stopped for a minute would move all its captures. */
+static void test_deaf (void **state)
+{
+    struct choice c;
+
+    (void)state;
+    choice_begin (&c, 2, 2, AWAY, at (0));
+    choice_was_deaf (&c, 60 * NS_PER_S);
+    for (unsigned i = 0; i < 2; i++)
+        choice_heard (&c, i, 0, at (90));
+    assert_int_equal (move (&c, at (90)), 0);
+    assert_false (c.of[0].away || c.of[1].away);
+    choice_heard (&c, 1, 0, at (91));
+    assert_true (c.of[1].away);
+}
+
 /* One that comes and goes would have everything read again each time. */
 static void test_back (void **state)
 {
@@ -233,6 +249,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_stays), cmocka_unit_test (test_next),
+        cmocka_unit_test (test_deaf),
         cmocka_unit_test (test_back),  cmocka_unit_test (test_copies),
         cmocka_unit_test (test_other_version),
         cmocka_unit_test (test_divided),
