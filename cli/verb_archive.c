@@ -12,7 +12,9 @@
 #include "base/utf8.h"
 #include "builder/build.h"
 #include "publish/publish.h"
+#include "publish/result_parts.h"
 #include "query/grid.h"
+#include "store/db.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -373,25 +375,58 @@ static int copy_to_stdout (int fd)
     return 0;
 }
 
-/* Print the analysis.db of a job, byte for byte. */
-static int print_result (struct archive *a, const char *job)
+static int tell_part (void *arg, const char *file, int64_t bytes,
+                      const char *sum, struct err *err)
 {
+    (void)bytes;
+    (void)sum;
+    (void)err;
+    return FAIL (0, "a copy of this result needs %s beside it, too: rollcall "
+                 "archive result %s %s", file, (const char *)arg, file);
+}
+
+/* Say what the analysis.db lacks. */
+static void tell_parts (const char *path, const char *job)
+{
+    sqlite3 *db = NULL;
+
+    if (db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK) {
+        db_harden (db);
+        (void)parts_each (db, tell_part, (void *)(uintptr_t)job, NULL);
+    }
+    (void)sqlite3_close (db);
+}
+
+/* Print the analysis.db of a job, or a part that lies beside it, byte for byte.
+ */
+static int print_result (struct archive *a, const char *job, const char *part)
+{
+    const char *file = part ? part : BUILD_DB_NAME;
     char dir[PATH_MAX], path[PATH_MAX];
     struct err err = { "" };
     int status = check_visible (a, job), fd, rc;
 
     if (status)
         return status;
+    if (part && !parts_is_name (part))
+        return FAIL (EXIT_USAGE, "%s is no part of a result: the table Part of "
+                     "its analysis.db names them", part);
     if (!cli_valid_job (job) || !fileio_join (dir, PATH_MAX, a->root, "jobs") ||
-        snprintf (path, PATH_MAX, "%s/%s/" PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME,
-                  dir, job) >= PATH_MAX)
+        snprintf (path, PATH_MAX, "%s/%s/" PUBLISH_OUTPUT_DIR "/%s", dir, job,
+                  file) >= PATH_MAX)
         return nothing_of (a, job);
-    if ((fd = fileio_open_at (AT_FDCWD, path, &err)) == -ENOENT)
+    fd = fileio_open_at (AT_FDCWD, path, &err);
+    if (fd == -ENOENT && part)
+        return FAIL (EX_NOINPUT, "the result of job %s has no part %s: it may "
+                     "have been built again", job, part);
+    if (fd == -ENOENT)
         return ledger_newest (a->ledger, job, ITEM_RAW) > 0
                    ? FAIL (EX_NOINPUT, "job %s has no result yet", job)
                    : nothing_of (a, job);
     if (fd < 0)
         return FAIL (cli_input_status (fd), "%s", err.text);
+    if (!part && !cli_is_view ())
+        tell_parts (path, job);
     rc = copy_to_stdout (fd);
     (void)close (fd);
     return rc < 0 ? FAIL (EX_IOERR, "cannot print the result: %s",
@@ -448,7 +483,7 @@ static const struct archive_verb {
 } verbs[] = {
     { "ls", "[JOB]", 0, 1, false, NULL },
     { "get", "JOB [CAPTURE|RANK] DIR", 2, 3, false, NULL },
-    { "result", "JOB", 1, 1, false, "which job" },
+    { "result", "JOB [PART]", 1, 2, false, "which job" },
     { "verify", "[JOB]", 0, 1, false, NULL },
     { "add", "DIR...", 1, INT_MAX, false, "which directory" },
     { "export", "JOB FILE", 2, 2, false, "which job, and to which file" },
@@ -477,7 +512,7 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
     if (strcmp (argv[0], "ls") == 0)
         return verb_archive_list (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (argv[0], "result") == 0)
-        return print_result (a, argv[1]);
+        return print_result (a, argv[1], argc > 2 ? argv[2] : NULL);
     if (strcmp (argv[0], "verify") == 0)
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
     return archive_export (opt, a, argv[1], argv[2]);

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RANKS_TEXT_MAX (1 << 20)        // bytes of a list of ranks
+#define RANKS_TEXT_MAX (8 << 20)        // bytes of CAPTURE_WORLD_LIMIT ranks
 
 /* ---- rows ---- */
 

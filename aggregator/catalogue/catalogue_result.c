@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "publish/publish.h"
+#include "publish/result_parts.h"
 #include "query/finished.h"
 #include "store/fileio.h"
 #include "store/tree.h"
@@ -115,7 +116,8 @@ static int clear (struct catalogue *c, int64_t id, struct err *err)
         " began_ns=NULL, ended_ns=NULL, steps=NULL, step_us=NULL,"
         " longest_us=NULL, computing_us=NULL, comm_us=NULL, free_us=NULL,"
         " high=NULL, medium=NULL, low=NULL, built=NULL,"
-        " its_user=NULL, its_scheduler_id=NULL, its_command=NULL WHERE id=?1",
+        " its_user=NULL, its_scheduler_id=NULL, its_command=NULL,"
+        " part_bytes=NULL WHERE id=?1",
     };
     int rc = 0;
 
@@ -166,6 +168,10 @@ static int read_result (struct catalogue *c, const struct found *f,
                        rc == 0 && from == 0; i++)
         rc = copy_rows (r.db, copies[i].query, c->db, copies[i].insert, f->id,
                         &from, err);
+    if (rc == 0 && r.db && parts_are_beside (r.db))
+        rc = catalogue_do (c, err, "UPDATE job_row SET part_bytes=?2 WHERE "
+                           "id=?1", f->id,
+                           db_int (r.db, "SELECT sum(bytes) FROM Part", 0));
     catalogue_result_close (&r);
     return rc < 0 ? rc
                   : catalogue_do (c, err, "UPDATE job_row SET file_ino=?2, "

@@ -9,7 +9,8 @@ static const char schema_sql[] =
     "CREATE TABLE stamp (id INTEGER PRIMARY KEY, file INTEGER, rows INTEGER,"
     " sum INTEGER, items INTEGER, facts INTEGER, lost INTEGER);"
     // from the ledger (state: see ledger_each_state); its facts; from the result, whose file is known by
-    // file_ino (0: there is none), file_ns and file_bytes
+    // file_ino (0: there is none), file_ns and file_bytes; part_bytes: of the
+    // parts beside it
     "CREATE TABLE job_row (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
     " newest INTEGER, built_seq INTEGER, world_size INTEGER, ranks INTEGER,"
     " captures INTEGER, items INTEGER, bytes INTEGER, first_ns INTEGER,"
@@ -17,6 +18,7 @@ static const char schema_sql[] =
     " by_hand INTEGER, state INTEGER,"
     " user TEXT, scheduler_id TEXT, command TEXT, tags TEXT, pinned INTEGER,"
     " file_ino INTEGER DEFAULT 0, file_ns INTEGER, file_bytes INTEGER,"
+    " part_bytes INTEGER,"
     " expected INTEGER, present INTEGER, missing INTEGER, failed INTEGER,"
     " partial INTEGER, raw INTEGER, unexpected INTEGER,"
     " began_ns INTEGER, ended_ns INTEGER, hosts INTEGER, steps INTEGER,"
@@ -62,7 +64,8 @@ static const char schema_sql[] =
     PERCENT ("computing_us") " AS computing_percent, " PERCENT ("comm_us")
     " AS comm_percent, " PERCENT ("free_us") " AS free_percent,"
     " high+medium+low AS findings, high, medium, low,"
-    " iif(file_ino=0, NULL, file_bytes) AS result_bytes, built,"
+    " iif(file_ino=0, NULL, file_bytes+ifnull(part_bytes, 0)) AS"
+    " result_bytes, built,"
     " ifnull(began_ns, first_ns) AS at_ns, max(ifnull(began_ns, first_ns),"
     " first_ns) AS since_ns, job_row.id AS row_id FROM job_row;";
 

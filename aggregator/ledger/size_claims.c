@@ -17,7 +17,7 @@
 bool size_claim_valid (const struct size_claim *w)
 {
     return w->by >= CLAIM_NODE && w->by <= CLAIM_MPI && w->world_size >= 0 &&
-           w->world_size <= capture_world_max;
+           w->world_size <= CAPTURE_WORLD_LIMIT;
 }
 
 static int size_claims_compare (const void *pa, const void *pb)

@@ -51,8 +51,7 @@ void parts_name (char name[NAME_MAX + 1], const char *id, unsigned part)
                     NAME_END, id, part);
 }
 
-/* Whether it is a name of a part, and so no path. */
-static bool is_name (const char *name)
+bool parts_is_name (const char *name)
 {
     size_t id = strlen (NAME_BEGIN), n = PARTS_ID_SIZE - 1;
     const char *end;
@@ -224,24 +223,33 @@ static void open_file (struct part *p, const char *dir)
         p->rc = page_source_open (path, &p->source, &p->why);
 }
 
+/* The directory of the file, whatever link led to it. */
+static const char *dir_of (sqlite3 *db, char dir[PATH_MAX])
+{
+    const char *path = sqlite3_db_filename (db, "main");
+    const char *slash = path ? strrchr (path, '/') : NULL;
+
+    (void)snprintf (dir, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1,
+                    slash ? path : ".");
+    return dir;
+}
+
 static int read_list (struct parts *parts, sqlite3 *db, struct err *err)
 {
     struct db_rows r = db_rows (db, err, "SELECT part, bytes, file, id,"
                                 " ifnull(ranks, '') FROM Part ORDER BY part");
-    const char *path = sqlite3_db_filename (db, "main");
-    const char *slash = path ? strrchr (path, '/') : NULL;
     char dir[PATH_MAX];
     struct part one = { .number = 0 };
 
-    PRINT (dir, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    (void)dir_of (db, dir);
     while (db_row (&r, one.number, one.bytes, one.file, one.id, one.ranks)) {
         if (one.number != (int64_t)parts->n + 1 || parts->n == PARTS_MAX ||
-            !is_name (one.file))
+            !parts_is_name (one.file))
             r.rc = damaged_list (err);
         else if (vec_push (&parts->list, &parts->n, &one, sizeof (one)) < 0)
             r.rc = err_set (err, ENOMEM, "no memory for parts");
         else
-            open_file (&parts->list[parts->n - 1], *dir ? dir : "/");
+            open_file (&parts->list[parts->n - 1], dir);
     }
     return db_end (&r);
 }
@@ -267,6 +275,24 @@ static int read_ranges (struct parts *parts, sqlite3 *db, struct err *err)
     return db_end (&r);
 }
 
+static bool any_missing (const struct parts *parts)
+{
+    for (size_t i = 0; i < parts->n; i++) {
+        if (parts->list[i].rc == -ENOENT)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a build has replaced the file since. */
+static bool has_moved (sqlite3 *db)
+{
+    int moved = 0;
+
+    (void)sqlite3_file_control (db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
+}
+
 static int join_parts (struct page_source *s, sqlite3 *db, struct err *err)
 {
     struct parts *parts = calloc (1, sizeof (*parts));
@@ -282,6 +308,9 @@ static int join_parts (struct page_source *s, sqlite3 *db, struct err *err)
     rc = read_list (parts, db, err);
     if (rc == 0)
         rc = read_ranges (parts, db, err);
+    if (rc == 0 && any_missing (parts) && has_moved (db))
+        rc = err_set (err, EBUSY, "the result was replaced while it was "
+                      "opened: try again");
     if (rc == 0)
         page_source_join (s, &parts->join);
     else
@@ -305,26 +334,31 @@ int parts_source_of (sqlite3 *db, const atomic_bool *cancel,
 /* ---- the check ---- */
 
 struct checking {
-    const char *path;           // of analysis.db
+    const char *dir;            // of analysis.db
     unsigned threads;
 };
 
 /* Whether a part has the pages that its build read back. */
-static int check_pages (const struct checking *c, const char *name,
+static int check_pages (void *arg, const char *name, int64_t bytes,
                         const char *sum, struct err *err)
 {
-    const char *slash = strrchr (c->path, '/');
+    const struct checking *c = arg;
     char path[PATH_MAX], hex[DIGEST_HEX_SIZE] = "";
     struct page_sums sums = { .n = 0 };
     struct err why = { "" };
+    struct stat st;
     int rc;
 
-    PRINT (path, "%.*s%s", slash ? (int)(slash + 1 - c->path) : 0, c->path,
-           name);
-    rc = access (path, F_OK) < 0
-             ? err_set (&why, errno, "%s", errno == ENOENT ? "it is missing"
-                                                       : strerror (errno))
-             : page_check_sums (path, c->threads, &sums, &why);
+    (void)bytes;
+    if (!fileio_join (path, sizeof (path), c->dir, name))
+        rc = err_set (&why, ENAMETOOLONG, "its path is too long");
+    else if (stat (path, &st) < 0)
+        rc = err_set (&why, errno, "%s", errno == ENOENT ? "it is missing"
+                                                         : strerror (errno));
+    else if (!S_ISREG (st.st_mode))     // a pipe would wait for a writer
+        rc = err_set (&why, EBADMSG, "it is no file");
+    else
+        rc = page_check_sums (path, c->threads, &sums, &why);
     if (rc == 0 && parts_sum (&sums, hex) < 0)
         rc = -ENOMEM;
     page_sums_fini (&sums);
@@ -335,23 +369,38 @@ static int check_pages (const struct checking *c, const char *name,
                     "built with this analysis.db");
 }
 
-int parts_check (const char *path, unsigned threads, struct err *err)
+int parts_each (sqlite3 *db, int (*each) (void *arg, const char *file,
+                                          int64_t bytes, const char *sum,
+                                          struct err *err),
+                void *arg, struct err *err)
 {
-    struct checking c = { path, threads };
     char file[NAME_MAX + 1], sum[DIGEST_HEX_SIZE];
     struct db_rows r;
+    int64_t bytes;
+
+    if (!parts_are_beside (db))
+        return 0;
+    r = db_rows (db, err, "SELECT file, bytes, ifnull(sum, '') FROM Part ORDER "
+                 "BY part");
+    while (db_row (&r, file, bytes, sum))
+        r.rc = parts_is_name (file) ? each (arg, file, bytes, sum, err)
+                                    : damaged_list (err);
+    return db_end (&r);
+}
+
+int parts_check (const char *path, unsigned threads, struct err *err)
+{
+    struct checking c = { .threads = threads };
+    char dir[PATH_MAX];
     sqlite3 *db = NULL;
     int rc = 0;
 
     if (db_open (path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db) !=
         SQLITE_OK)
         rc = db_error (db, path, err);
-    if (rc == 0 && parts_are_beside (db)) {
-        r = db_rows (db, err, "SELECT file, sum FROM Part ORDER BY part");
-        while (db_row (&r, file, sum))
-            r.rc = is_name (file) ? check_pages (&c, file, sum, err)
-                                  : damaged_list (err);
-        rc = db_end (&r);
+    if (rc == 0) {
+        c.dir = dir_of (db, dir);
+        rc = parts_each (db, check_pages, &c, err);
     }
     (void)sqlite3_close (db);
     return rc;
@@ -414,7 +463,7 @@ static bool list_names (const struct publish *p, struct names *parts,
     struct dirent *e;
 
     while (known && (e = readdir (dir))) {
-        struct names *l = is_name (e->d_name) ? parts
+        struct names *l = parts_is_name (e->d_name) ? parts
                           : strncmp (e->d_name, result, sizeof (result) - 1)
                               ? NULL : results;
 

@@ -50,6 +50,9 @@ void parts_columns (unsigned table, char *out, size_t max);
 
 void parts_name (char name[NAME_MAX + 1], const char *id, unsigned part);
 
+/* Whether it is such a name, and so no path. */
+bool parts_is_name (const char *name);
+
 /* The sum of a file: a SHA-256 over those of its pages. */
 int parts_sum (const struct page_sums *sums, char hex[DIGEST_HEX_SIZE]);
 
@@ -60,10 +63,20 @@ bool parts_is_one (sqlite3 *db);
 /* As page_source_of, with the tables that lie in parts; the source has the
  * parts open.  A part that is missing, or not the one that the index names, is
  * an error only for who reads its rows: -ENOENT or -EBADMSG, with a sentence
- * that says what to do.
+ * that says what to do.  -EBUSY: a build replaced the result meanwhile; open it
+ * again.
  */
 int parts_source_of (sqlite3 *db, const atomic_bool *cancel,
                      struct page_source **ret, struct err *err);
+
+/* Call 'each' with the name, the size and the sum of each part that the index
+ * names, until it fails; nothing happens if there are no parts.  -EBADMSG: the
+ * index is damaged.
+ */
+int parts_each (sqlite3 *db, int (*each) (void *arg, const char *file,
+                                          int64_t bytes, const char *sum,
+                                          struct err *err),
+                void *arg, struct err *err);
 
 /* Check the pages of the parts of the analysis.db at 'path', and their sums, by
  * so many threads; 0 also if it has none.  -EBADMSG: one is missing, damaged or

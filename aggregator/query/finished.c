@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define BUSY_MS 5000            // another process may be writing a ledger
+#define OPENINGS 20             // before a result that changes is given up
 #define TEXT_MAX (64 << 20)     // bytes of a row or text
 #define LOOK_EACH 10000         // steps of SQLite's machine: about 0.1 ms
 
@@ -61,7 +62,7 @@ static int check_file (const char *path, struct err *err)
     return err_sys (err, -rc, "cannot read %s", path);
 }
 
-int finished_open (const char *path, sqlite3 **ret, struct err *err)
+static int open_once (const char *path, sqlite3 **ret, struct err *err)
 {
     int rc = check_file (path, err);
 
@@ -88,6 +89,16 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err)
         (void)sqlite3_close (*ret);
         *ret = NULL;
     }
+    return rc;
+}
+
+/* Again, if a build replaces it meanwhile. */
+int finished_open (const char *path, sqlite3 **ret, struct err *err)
+{
+    int rc = -EBUSY;
+
+    for (int i = 0; i < OPENINGS && rc == -EBUSY; i++)
+        rc = open_once (path, ret, err);
     return rc;
 }
 

@@ -68,7 +68,7 @@ static const struct {
       { "--by=", "--where=", "--since=", "--user=", "--tag=", "--host=",
         "--json", NULL } },
     { "show", NULL, 1, 1, LIST_NS, LEAST_CPU_NS, { "--json", NULL } },
-    { "archive", "result", 2, 2, GET_NS, COPY_CPU_NS, { NULL } },
+    { "archive", "result", 2, 3, GET_NS, COPY_CPU_NS, { NULL } },
     { "archive", "ls", 1, 2, LIST_NS, LEAST_CPU_NS,
       { "--width=", "--json", "--superseded", NULL } },
     { "archive", "get", 3, 4, GET_NS, LEAST_CPU_NS,

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
+#include "publish/result_parts.h"
+#include "store/db.h"
 #include "store/fileio.h"
 
 #include <dirent.h>
@@ -117,7 +119,8 @@ static void drop_unused (int dir, const char *instead)
 
 /* ---- one that comes ---- */
 
-static struct json *ask_for (const char *job)
+/* 'part': of the result; NULL: its analysis.db. */
+static struct json *ask_for (const char *job, const char *part)
 {
     struct json *request = json_object (), *operands;
 
@@ -127,11 +130,13 @@ static struct json *ask_for (const char *job)
     operands = json_add_array (request, "operands");
     json_push_text (operands, "result");
     json_push_text (operands, job);
+    if (part)
+        json_push_text (operands, part);
     return request;
 }
 
-/* As many bytes as were announced, and never more: -EFBIG; fewer: -EBADMSG. */
-static int copy_bytes (int from, int to, int64_t size)
+/* At most 'most' bytes: their number; -EFBIG: there are more; -errno. */
+static int64_t copy_bytes (int from, int to, int64_t most)
 {
     char part[PART];
     int64_t came = 0;
@@ -143,12 +148,12 @@ static int copy_bytes (int from, int to, int64_t size)
             continue;
         if (n < 0)
             return -errno;
-        if ((came += n) > size)
+        if ((came += n) > most)
             return -EFBIG;
         if ((rc = fileio_write_all (to, part, (size_t)n)) < 0)
             return rc;
     }
-    return came == size ? 0 : -EBADMSG;
+    return came;
 }
 
 static int check_room (int dir, const struct job_copy *copy, struct err *err)
@@ -166,74 +171,156 @@ static int check_room (int dir, const struct job_copy *copy, struct err *err)
     return 0;
 }
 
-/* 0, or an exit status after a message. */
-static int bring (const struct command_spec *c, const struct job_copy *copy,
-                  int to)
+/* A result that comes, file by file. */
+struct coming {
+    const struct command_spec *c;
+    const struct job_copy *copy;
+    const char *path;           // of the cache
+    int dir;                    // the same
+    int64_t rest;               // bytes that may still come
+    int status;                 // of the first failure, which was told
+};
+
+static int other_size (const struct coming *x)
 {
-    struct json *request = ask_for (copy->job);
+    return cli_fail (x->c, EX_TEMPFAIL, "%s: the result of job %s is not as "
+                     "large as it was said to be: it may have been built "
+                     "again, ask again", x->copy->place->name, x->copy->job);
+}
+
+/* 0, or an exit status after a message. */
+static int bring (struct coming *x, const char *part, int to)
+{
+    struct json *request = ask_for (x->copy->job, part);
     struct place_view v;
     struct err err = { "" };
-    int rc = place_begin (copy->place, request, &v, &err), status;
+    int rc = place_begin (x->copy->place, request, &v, &err), status;
+    int64_t came;
 
     json_free (request);
     if (rc < 0)
-        return cli_fail (c, EX_OSERR, "%s", err.text);
-    rc = copy_bytes (v.out, to, copy->result_bytes);
+        return cli_fail (x->c, EX_OSERR, "%s", err.text);
+    came = copy_bytes (v.out, to, x->rest);
     (void)close (v.out);
     v.out = -1;
-    status = place_print (c, &v, 0);
-    if (rc == 0 || (rc == -EBADMSG && status != 0))
-        return status;
-    return rc == -EBADMSG || rc == -EFBIG
-               ? cli_fail (c, EX_TEMPFAIL, "%s: the result of job %s is not as "
-                           "large as it was said to be: it may have been built "
-                           "again, ask again", copy->place->name, copy->job)
-               : cli_fail (c, cli_output_status (rc), "cannot keep the result "
-                           "of job %s: %s", copy->job, strerror (-rc));
+    status = place_print (x->c, &v, 0);
+    if (came == -EFBIG)
+        return other_size (x);
+    if (came < 0)
+        return cli_fail (x->c, cli_output_status ((int)came), "cannot keep the "
+                         "result of job %s: %s", x->copy->job,
+                         strerror ((int)-came));
+    x->rest -= came;
+    return status;
 }
 
-static int bring_as (const struct command_spec *c,
-                     const struct job_copy *copy, int dir, const char *name)
+static int rename_new (struct coming *x, const char *temp, const char *name)
+{
+    return renameat (x->dir, temp, x->dir, name) == 0 ? 0
+           : cli_fail (x->c, cli_output_status (-errno), "cannot keep a "
+                       "result: %s", strerror (errno));
+}
+
+/* Into a temporary file, whose name is then in 'temp'. */
+static int bring_temp (struct coming *x, const char *part, const char *name,
+                       char temp[NAME_MAX + 1])
+{
+    int fd = fileio_create_temp (x->dir, name, temp), status, rc;
+
+    if (fd < 0)
+        return cli_fail (x->c, cli_output_status (fd), "cannot keep a result: "
+                         "%s", strerror (-fd));
+    status = bring (x, part, fd);
+    rc = fileio_close_written (fd, 0);
+    if (status == 0 && rc < 0)
+        status = cli_fail (x->c, cli_output_status (rc), "cannot keep a result: "
+                           "%s", strerror (-rc));
+    if (status != 0)
+        (void)unlinkat (x->dir, temp, 0);
+    return status;
+}
+
+/* A part has a name of its own in each build: one that is here is it. */
+static int take_part (void *arg, const char *file, int64_t bytes,
+                      const char *sum, struct err *err)
+{
+    struct coming *x = arg;
+    char temp[NAME_MAX + 1];
+
+    (void)sum;
+    if (utimensat (x->dir, file, NULL, 0) == 0) {
+        x->rest -= bytes;
+        return 0;
+    }
+    x->status = bring_temp (x, file, file, temp);
+    if (x->status == 0 && (x->status = rename_new (x, temp, file)) != 0)
+        (void)unlinkat (x->dir, temp, 0);
+    return x->status ? err_set (err, ECANCELED, "a part did not come") : 0;
+}
+
+/* The parts that belong to the analysis.db 'name' of the cache. */
+static int take_parts (struct coming *x, const char *name)
+{
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    struct err err = { "" };
+    int rc = fileio_join (path, sizeof (path), x->path, name) ? 0 : -ENAMETOOLONG;
+
+    if (rc == 0 && db_open (path, SQLITE_OPEN_READONLY, &db) != SQLITE_OK)
+        rc = db_error (db, path, &err);
+    if (rc == 0) {
+        db_harden (db);
+        rc = parts_each (db, take_part, x, &err);
+    }
+    (void)sqlite3_close (db);
+    if (rc == 0 || x->status)
+        return x->status;
+    return cli_fail (x->c, EX_DATAERR, "%s: the result of job %s: %s",
+                     x->copy->place->name, x->copy->job, err.text);
+}
+
+static int bring_as (struct coming *x, const char *name)
 {
     struct err err = { "" };
     char temp[NAME_MAX + 1];
-    int fd, rc, status;
+    int rc, status;
 
-    if ((rc = check_room (dir, copy, &err)) < 0)
-        return cli_fail (c, rc == -EBADMSG ? EX_DATAERR : EX_CANTCREAT, "%s",
+    if ((rc = check_room (x->dir, x->copy, &err)) < 0)
+        return cli_fail (x->c, rc == -EBADMSG ? EX_DATAERR : EX_CANTCREAT, "%s",
                          err.text);
-    if ((fd = fileio_create_temp (dir, name, temp)) < 0)
-        return cli_fail (c, cli_output_status (fd), "cannot keep a result: %s",
-                         strerror (-fd));
-    status = bring (c, copy, fd);
-    rc = fileio_close_written (fd, 0);
-    if (status == 0 && rc == 0 && renameat (dir, temp, dir, name) < 0)
-        rc = -errno;
-    if (status == 0 && rc < 0)
-        status = cli_fail (c, cli_output_status (rc), "cannot keep a result: "
-                           "%s", strerror (-rc));
+    if ((status = bring_temp (x, NULL, name, temp)) != 0)
+        return status;
+    status = take_parts (x, temp);
+    if (status == 0 && x->rest != 0)
+        status = other_size (x);
+    if (status == 0)
+        status = rename_new (x, temp, name);
     if (status != 0)
-        (void)unlinkat (dir, temp, 0);
+        (void)unlinkat (x->dir, temp, 0);
     return status;
 }
 
 int result_cache_get (const struct command_spec *c,
                       const struct job_copy *copy, char ret[PATH_MAX])
 {
+    struct coming x = { .c = c, .copy = copy, .rest = copy->result_bytes };
     char path[PATH_MAX], name[NAME_MAX + 1];
     struct err err = { "" };
-    int dir, status = 0, rc = cache_dir (path, &err);
+    int status, rc = cache_dir (path, &err);
 
     if (rc < 0)
         return cli_fail (c, EX_CANTCREAT, "%s", err.text);
     if (name_of (copy, name) < 0 || !fileio_join (ret, PATH_MAX, path, name))
         return cli_fail (c, EX_OSERR, "no memory for a result");
-    if ((dir = open_cache (path, &err)) < 0)
+    if ((x.dir = open_cache (path, &err)) < 0)
         return cli_fail (c, EX_CANTCREAT, "%s", err.text);
-    if (!*copy->built || utimensat (dir, name, NULL, 0) < 0) {
-        drop_unused (dir, name);
-        status = bring_as (c, copy, dir, name);
+    x.path = path;
+    if (*copy->built && utimensat (x.dir, name, NULL, 0) == 0) {
+        status = take_parts (&x, name);
+    } else {
+        drop_unused (x.dir, name);
+        status = bring_as (&x, name);
     }
-    (void)close (dir);
+    (void)close (x.dir);
     return status;
 }

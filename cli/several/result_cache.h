@@ -1,8 +1,9 @@
 /* cli/several/result_cache.h - results of other aggregators, kept here
  *
  * In rollcall/results of $XDG_CACHE_HOME, or of ~/.cache: a result as it was
- * built, by what its aggregator says of it; unused ones go after a week, and after an
- * hour if there is another build.  A directory of another user is refused.
+ * built, with its parts, by what its aggregator says of it; unused ones go after
+ * a week, and after an hour if there is another build.  A directory of another
+ * user is refused.
  */
 #ifndef ROLLCALL_SEVERAL_RESULT_CACHE_H
 #define ROLLCALL_SEVERAL_RESULT_CACHE_H

@@ -30,7 +30,9 @@
 #define CAPTURE_NO_RANK (-1)
 #define CAPTURE_NO_DEVICE (-1)
 
-/* The most ranks of a job: larger numbers are refused wherever they come from.
+/* The most ranks of a job: larger numbers are refused where they are new: in
+ * options, files of profilers and messages.  What is stored is valid up to
+ * CAPTURE_WORLD_LIMIT, as it was stored by a process that had its own maximum.
  * It is set before any thread starts.
  */
 extern int64_t capture_world_max;

@@ -113,9 +113,7 @@ static int scalar_from_json (struct capture *c, const char *key,
             memcpy (at, text, n + 1);
             return 0;
         }
-        if (units_int (text, members[i].min, members[i].max, &v) < 0 ||
-            (at == (char *)&c->rank && v >= capture_world_max) ||
-            (at == (char *)&c->world_size && v > capture_world_max))
+        if (units_int (text, members[i].min, members[i].max, &v) < 0)
             return -EBADMSG;
         memcpy (at, &v, sizeof (v));
         return 0;

@@ -71,6 +71,7 @@ static void keep (struct rank_list *l)
 
 bool rank_list_rank (struct scan *s, bool texts, int64_t *ret)
 {
+    const int64_t end = texts ? capture_world_max : CAPTURE_WORLD_LIMIT;
     char c = scan_peek (s), digits[24];
     const char *text;
     double v = -1;
@@ -83,7 +84,7 @@ bool rank_list_rank (struct scan *s, bool texts, int64_t *ret)
         if (n < sizeof (digits)) {
             memcpy (digits, text, n);
             digits[n] = '\0';
-            if (units_int (digits, 0, capture_world_max - 1, ret) < 0)
+            if (units_int (digits, 0, end - 1, ret) < 0)
                 *ret = -1;
         }
         return true;
@@ -92,7 +93,7 @@ bool rank_list_rank (struct scan *s, bool texts, int64_t *ret)
         return scan_skip (s);
     if (!scan_real (s, &v))
         return false;
-    if (v >= 0 && v < (double)capture_world_max && v == (double)(int64_t)v)
+    if (v >= 0 && v < (double)end && v == (double)(int64_t)v)
         *ret = (int64_t)v;
     return true;
 }
@@ -113,7 +114,7 @@ static int add (struct reader *r, int64_t rank)
 
     if (rank < 0)
         r->bad = "has something else than ranks in its list";
-    else if (l->n == (uint64_t)capture_world_max)
+    else if (l->n == CAPTURE_WORLD_LIMIT)
         r->bad = "lists too many ranks";
     if (r->bad)
         return 0;
@@ -221,7 +222,7 @@ int rank_list_read (struct scan *s, const char *group, bool texts,
         *ret = known;
         return 0;
     }
-    buf_init (&r.text, TEXT_OF_RANK * (size_t)capture_world_max);
+    buf_init (&r.text, TEXT_OF_RANK * CAPTURE_WORLD_LIMIT);
     if (!(r.l = calloc (1, sizeof (*r.l)))) {
         rc = -ENOMEM;
     } else {

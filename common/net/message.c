@@ -327,7 +327,7 @@ bool message_valid_item (enum item_kind kind, int64_t rank,
                          const char *capture, const char *path)
 {
     return (kind == ITEM_ROWS || kind == ITEM_RAW) && rank >= -1 &&
-           rank < capture_world_max && message_valid_name (capture) &&
+           rank < CAPTURE_WORLD_LIMIT && message_valid_name (capture) &&
            (kind == ITEM_ROWS ? !*path : *path && valid_path (path));
 }
 
@@ -349,7 +349,7 @@ static bool plausible_mpi (const struct message *m)
 {
     return m->mpi_size == 0
                ? m->mpi_rank == 0
-               : m->mpi_size > 0 && m->mpi_size <= capture_world_max &&
+               : m->mpi_size > 0 && m->mpi_size <= CAPTURE_WORLD_LIMIT &&
                      m->mpi_rank >= 0 && m->mpi_rank < m->mpi_size;
 }
 
@@ -366,9 +366,9 @@ static bool plausible (const struct message *m)
     case MESSAGE_HELLO:
         return (!*m->job || message_valid_name (m->job)) &&
                plausible_clock (m) && m->world_size >= 0 &&
-               m->world_size <= capture_world_max;
+               m->world_size <= CAPTURE_WORLD_LIMIT;
     case MESSAGE_RANK:
-        return m->rank >= 0 && m->rank < capture_world_max &&
+        return m->rank >= 0 && m->rank < CAPTURE_WORLD_LIMIT &&
                (m->phase == RANK_RUNNING || m->phase == RANK_ENDED) &&
                plausible_mpi (m) && plausible_command (&m->command);
     case MESSAGE_OFFER:
@@ -395,6 +395,21 @@ static bool plausible (const struct message *m)
                m->gone <= m->files - m->came;
     default:
         return true;
+    }
+}
+
+/* Whether its sender has a larger --max-ranks. */
+static bool is_above_limit (const struct message *m)
+{
+    switch (m->type) {
+    case MESSAGE_HELLO:
+        return m->world_size > capture_world_max;
+    case MESSAGE_RANK:
+        return m->rank >= capture_world_max || m->mpi_size > capture_world_max;
+    case MESSAGE_OFFER:
+        return m->rank >= capture_world_max;
+    default:
+        return false;
     }
 }
 
@@ -427,5 +442,10 @@ int message_decode (struct message *m, const void *bytes, size_t size,
     if (w.failed || !plausible (m))
         return err_set (err, EBADMSG, "a malformed message \"%s\"",
                         message_name (m->type));
+    if (is_above_limit (m))
+        return err_set (err, EPROTONOSUPPORT, "a message \"%s\" of more than "
+                        "%lld ranks, which is --max-ranks (ROLLCALL_MAX_RANKS) "
+                        "here", message_name (m->type),
+                        (long long)capture_world_max);
     return 0;
 }

@@ -95,7 +95,8 @@ int page_source_open (const char *path, struct page_source **ret,
 
     if (!s)
         return err_set (err, ENOMEM, "no memory to read %s", path);
-    s->fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    // a pipe would wait for a writer
+    s->fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (s->fd < 0)
         rc = err_sys (err, errno, "cannot open %s", path);
     else

@@ -144,6 +144,44 @@ names ()                            # of the jobs that were listed
     is "lines" 1 "$(wc -l <<<"$output")"
 }
 
+@test "a result in parts comes with its parts" {
+    local part bytes
+
+    export ROLLCALL_ONE_FILE=400k
+    services 1
+    "$CAPTURE_MAKER" --quiet --ranks 16 --ops 20 job
+    deliver 1 j job
+    cd root1/jobs/j/cluster_analysis_output
+    bytes=$(cat analysis.db analysis.*.part-*.db | wc -c)
+    [ "$(ls analysis.*.part-*.db | wc -l)" -ge 2 ]
+    cd "$TEST_DIR"
+    run ask jobs --json
+    shows "\"result_bytes\": $bytes"
+    run ask query ops j --json
+    expect_status 0
+    is "rows" "$("$ROLLCALL" query ops j --json --root root1)" "$output"
+    # a part that was dropped comes again
+    part=$(find cache -name '*.part-0002.db')
+    rm "$part"
+    run ask query ops j --json
+    expect_status 0
+    [ -s "$part" ]
+    # by hand
+    mkdir copy
+    "$ROLLCALL" archive result j --root root1 >copy/analysis.db 2>said
+    for part in $(sed -n 's/.*archive result j //p' said); do
+        "$ROLLCALL" archive result j "$part" --root root1 >"copy/$part"
+    done
+    run "$ROLLCALL" fsck result copy
+    expect_status 0
+    run "$ROLLCALL" archive result j ../analysis.db --root root1
+    expect_status 2
+    run "$ROLLCALL" archive result j analysis.0011223344556677.part-0001.db \
+        --root root1
+    expect_status 66
+    shows "has no part"
+}
+
 # As after an aggregator that was taken for dead has come back.
 @test "one of three is away: it is named, and what it alone had" {
     services 3

@@ -321,6 +321,46 @@ static void touch (const char *name)
     assert_int_equal (fileio_replace (path, "x", 1, 0600, NULL), 0);
 }
 
+/* Neither waits for one who writes. */
+static void a_pipe_is_no_part (void **state)
+{
+    (void)state;
+    assert_int_equal (unlink (part_db[1]), 0);
+    assert_int_equal (mkfifo (part_db[1], 0600), 0);
+    assert_int_equal (db_open (main_db, SQLITE_OPEN_READWRITE, &db), 0);
+    run_sql (db, "UPDATE Part SET bytes=0 WHERE part=2");
+    part_2_fails ("cannot read");
+    check_says ("it is no file");
+}
+
+static void a_link_leads_to_the_parts (void **state)
+{
+    char link[80];
+    struct err err = { "" };
+
+    (void)state;
+    (void)snprintf (link, sizeof (link), "%s/link", dir);
+    assert_int_equal (mkdir (link, 0700), 0);
+    (void)strcat (link, "/a.db");
+    assert_int_equal (symlink (main_db, link), 0);
+    if (parts_check (link, 1, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static void a_result_that_is_replaced_is_opened_again (void **state)
+{
+    struct err err = { "" };
+    char other[160];
+
+    (void)state;
+    (void)snprintf (other, sizeof (other), "%s.old", main_db);
+    assert_int_equal (db_open (main_db, SQLITE_OPEN_READONLY, &db), 0);
+    assert_true (parts_are_beside (db));
+    assert_int_equal (rename (main_db, other), 0);
+    make_main ();
+    assert_int_equal (part_tables_add (db, &err), -EBUSY);
+}
+
 static bool is_there (const char *name)
 {
     return fileio_has (dir, name);
@@ -357,7 +397,9 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (statements_see_one_table), TEST (rowids_are_those_of_one_file),
         TEST (wrong_parts_are_refused), TEST (a_row_that_changed_is_noticed),
-        TEST (hostile_lists_are_refused),
+        TEST (hostile_lists_are_refused), TEST (a_pipe_is_no_part),
+        TEST (a_link_leads_to_the_parts),
+        TEST (a_result_that_is_replaced_is_opened_again),
         TEST (only_parts_that_nobody_names_are_removed),
     };
 

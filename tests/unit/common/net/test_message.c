@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "model/capture.h"
 #include "net/message.h"
 
 #include <errno.h>
@@ -286,13 +287,15 @@ static void test_bounds (void **state)
     in.rank = -1;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     in.rank = INT64_C (1) << 17;
-    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    assert_int_equal (round_trip (&in, &out), -EPROTONOSUPPORT);
     fill (&in, MESSAGE_RANK);
     in.mpi_rank = in.mpi_size;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    in.mpi_rank = 0;
     in.mpi_size = (INT64_C (1) << 17) + 1;
-    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    assert_int_equal (round_trip (&in, &out), -EPROTONOSUPPORT);
     in.mpi_size = 0;            // nothing was said, and yet a rank
+    in.mpi_rank = 1;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_RANK);
     in.command.signal = 128;
@@ -305,6 +308,11 @@ static void test_bounds (void **state)
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_HELLO);
     in.world_size = (INT64_C (1) << 17) + 1;    // one word, and all memory
+    assert_int_equal (round_trip (&in, &out), -EPROTONOSUPPORT);
+    fill (&in, MESSAGE_OFFER);
+    in.rank = INT64_C (1) << 17;
+    assert_int_equal (round_trip (&in, &out), -EPROTONOSUPPORT);
+    in.rank = CAPTURE_WORLD_LIMIT;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_OFFER);
     in.size = CONTENT_SIZE_MAX + 1;
@@ -337,7 +345,7 @@ static void test_bounds (void **state)
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     in.path[0] = '\0';          // all files
     assert_int_equal (round_trip (&in, &out), 0);
-    in.rank = INT64_C (1) << 17;
+    in.rank = CAPTURE_WORLD_LIMIT;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_WANT);
     in.capture[0] = '\0';
