@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BACKLOG 1024
@@ -22,6 +23,8 @@
 #define ANSWER_NS (3 * NS_PER_S)        // for an aggregator to answer
 #define START_NS (20 * NS_PER_S)        // the same, if it may be starting
 #define BUSY_NS (5 * NS_PER_S)          // ... or at work for others
+#define BEGIN_NS (5 * NS_PER_S)         // for a service to begin
+#define AGAIN_NS (200 * NS_PER_MS)
 #define PREFIX "tcp://"
 
 /* A listening socket on the port (0: any); -errno. */
@@ -243,10 +246,10 @@ static int answers (const struct run *r, int64_t answer_ns)
     return rc == -EHOSTUNREACH || rc == -ETIMEDOUT ? rc : 0;
 }
 
-int run_probe (struct run *r, struct err *err)
+/* 0: one of them answers.  *silent: one is there, and says nothing. */
+static int probe_each (struct run *r, bool *silent)
 {
     int64_t answer_ns = run_is_served (r) ? BUSY_NS : START_NS;
-    bool silent = false;
     int rc;
 
     for (const char *p = r->endpoints; *p;) {
@@ -260,18 +263,36 @@ int run_probe (struct run *r, struct err *err)
             // of a front end began long before
             if (rc == 0 || (rc == -ETIMEDOUT && !r->opt->launched))
                 return 0;
-            silent = silent || rc == -ETIMEDOUT;
+            *silent = *silent || rc == -ETIMEDOUT;
         }
         p += n + (p[n] == ',');
     }
-    if (silent)
-        return err_set (err, ETIMEDOUT, "host %s can connect to %s, but no "
-                        "aggregator speaks there: has it died, or was it "
-                        "stopped?", r->host, r->endpoints);
-    return err_set (err, EHOSTUNREACH, "host %s cannot reach the aggregator at "
-                    "%s: is it on another host that listens on loopback only "
-                    "(--interface), or is a firewall in between "
-                    "(--interface, --port)?", r->host, r->endpoints);
+    return -EHOSTUNREACH;
+}
+
+/* A service may have been started just now, as in a script before this run. */
+int run_probe (struct run *r, struct err *err)
+{
+    const struct timespec pause = { .tv_nsec = AGAIN_NS };
+    int64_t until = clock_mono_ns () + (run_is_served (r) ? BEGIN_NS : 0);
+    bool silent = false;
+
+    while (probe_each (r, &silent) < 0) {
+        if (!silent && clock_mono_ns () < until) {
+            (void)nanosleep (&pause, NULL);
+            continue;
+        }
+        return silent
+                   ? err_set (err, ETIMEDOUT, "host %s can connect to %s, but no "
+                              "aggregator speaks there: has it died, or was it "
+                              "stopped?", r->host, r->endpoints)
+                   : err_set (err, EHOSTUNREACH, "host %s cannot reach the "
+                              "aggregator at %s: is it on another host that "
+                              "listens on loopback only (--interface), or is a "
+                              "firewall in between (--interface, --port)?",
+                              r->host, r->endpoints);
+    }
+    return 0;
 }
 
 bool run_aggregator_answers (const struct run *r)
