@@ -276,7 +276,8 @@ divide ()                           # DIR
     # the home knows whom to ask
     run "$ROLLCALL" archive get "$JOB" rows --root "root$HOME_AT"
     expect_status 0
-    shows "raw files of job $JOB are at $(at "$RAW_AT")" "rows only"
+    shows "those of this job are delivered to $(at "$RAW_AT") (--aggregators asks there, too)" \
+        "rows only"
     # the rows are away
     die "$HOME_AT"
     run ask jobs --job "$JOB"

@@ -183,7 +183,7 @@ s = json.load(sys.stdin)["daemons"][0]["status"]["store"]
 sys.exit(s["waiting"] > 0 or s["evicted"] < 1)'
 
     went () { "$ROLLCALL" status --json root | python3 -c "$went"; }
-    service --store "$STORE" --store-after 1s --cache-size 1
+    service --store "$STORE" --store-after 1s --cache-size 1M
     LIMIT=120 eventually went
     stop_service
 }
@@ -226,7 +226,9 @@ far_build ()
     expect_status 0
     is "rows" "$(rows_of one)" "$(rows_of two)"
     [[ "$output" != *"through rank 0"* ]] || fail "$output"
-    [ "$sent" -le $((alone * 11 / 10)) ] || fail "$sent bytes; alone $alone"
+    # rank 0 has the last chunk of each shipment, here the only one, for its
+    # metadata, and who reads its rows has it once more
+    [ "$sent" -le $((2 * alone)) ] || fail "$sent bytes; alone $alone"
     # with a key that the store does not know
     far_build three AWS_ACCESS_KEY_ID=OTHER
     expect_status 0
@@ -278,6 +280,9 @@ killed ()
     local before
 
     set_up_hosts 2
+    # what was sent and not acknowledged holds keepalive back
+    nsenter --net="/run/netns/$NET-h0" sysctl -qw net.ipv4.tcp_retries2=3
+    nsenter --net="/run/netns/$NET-h1" sysctl -qw net.ipv4.tcp_retries2=3
     make --ranks 4 --steps 2 --ops 8
     "$ROLLCALL" analyze -q -o out job
     before=$(fingerprint out)

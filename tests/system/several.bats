@@ -119,9 +119,6 @@ built_at ()                         # N JOB COUNT
     LIST=tcp://127.0.0.1:1,tcp://127.0.0.1:1 run deliver j job
     expect_status 78
     shows "twice"
-    LIST=tcp://127.0.0.1:1 run deliver j job --copies 2
-    expect_status 78
-    shows "--copies 2 needs as many aggregators"
     LIST=tcp://10.1.1.1:1,$LIST run deliver j job
     expect_status 78
     shows "10.1.1.1" "--key"
