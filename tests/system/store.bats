@@ -250,8 +250,12 @@ refused ()
 let_go ()
 {
     OPS=2500                        # more than the least cache
-    service --store "$STORE" --store-after 1s --cache-size 1M
+    # all of it in one segment: a slow delivery would be divided by --store-after,
+    # and what is below the least cache stays
+    service
     deliver j
+    stop_service
+    service --store "$STORE" --store-after 1s --cache-size 1M
     went () {
         [ "$(store_says evicted)" -ge 1 ] && store_is waiting 0 &&
             [ "$(store_says local_bytes)" -lt 300000 ]
