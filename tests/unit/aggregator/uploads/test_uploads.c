@@ -562,15 +562,16 @@ static void test_delete_theirs (void **state)
 static void test_not_owner (void **state)
 {
     struct fixture f = { .u = NULL };
-    const char *answers[] = { f.owner, NOT_THERE, NO_KEY, f.owner };
+    char other[sizeof (f.owner)];
+    const char *answers[] = { other, NOT_THERE, NO_KEY, other };
     struct root *r = *state;
 
     (void)sealed (r, "first");
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
     assert_int_equal (object_mark_condemn (r->dir, 9, 0, NULL), 0);
-    begin (&f, r, answers, 4);
-    http_script_padded (f.owner, sizeof (f.owner), "{\"owner\":\"other\","
+    http_script_padded (other, sizeof (other), "{\"owner\":\"other\","
                         "\"host\":\"there\"}", OWNER_BYTES);
+    begin (&f, r, answers, 4);
     assert_int_equal (uploads_offer (f.u, r->s), 0);
     until (&f, has_failed);
     assert_int_equal (f.now.error, ENOTUNIQ);

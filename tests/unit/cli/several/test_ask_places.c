@@ -12,6 +12,7 @@
 #include "several/ask_places.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +33,25 @@ int __wrap_net_ask (const char *endpoint, const struct net_security *security,
                     void *arg, struct ask_end *ret, struct err *err)
 {
     static const char out[] = "a\tb\n", said[] = "rollcall jobs: no\n";
-    static char piece[ANSWER_PIECE_MAX];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    char piece[ANSWER_PIECE_MAX];
+    bool refused;
     int rc = 0;
 
     (void)security;
     assert_true (longest_ns > 0);
+    (void)pthread_mutex_lock (&lock);
     PRINT (question, "%s", text);
+    (void)pthread_mutex_unlock (&lock);
     if (strcmp (endpoint, "tcp://away:1") == 0)
         return err_set (err, EHOSTUNREACH, "nobody listens there");
-    *ret = (struct ask_end){ .status = busy > 0 ? 75 : 1 };
-    if (busy > 0) {
-        busy--;
+    (void)pthread_mutex_lock (&lock);
+    refused = busy > 0;
+    busy -= refused;
+    (void)pthread_mutex_unlock (&lock);
+    *ret = (struct ask_end){ .status = refused ? 75 : 1 };
+    if (refused)
         return 0;
-    }
     memset (piece, 'x', sizeof (piece));
     while (lives && rc == 0)
         rc = fn (arg, ANSWER_OUT, NULL, 0);
