@@ -11,26 +11,10 @@
 
 /* ---- steps that do not exist ---- */
 
-static int take_nothing (void *arg, const struct batch *b, struct err *err)
-{
-    (void)arg;
-    (void)b;
-    return atomic_load (&cli_cancelled)
-               ? err_set (err, EINTR, "interrupted") : 0;
-}
-
-static int forget_nothing (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 /* Read the captures again, to give a helpful message. */
 static int tell_steps (const struct analysis *a)
 {
-    static const struct row_sink sink = { take_nothing, forget_nothing, NULL };
+    const struct row_sink sink = row_sink_none (&cli_cancelled);
     int64_t first = INT64_MAX, last = INT64_MIN;
 
     for (size_t i = 0; i < a->nitems; i++) {

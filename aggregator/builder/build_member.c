@@ -154,20 +154,6 @@ static bool is_stopped (const struct pass *p)
     return atomic_load (&p->cancel) || atomic_load (p->cancelled);
 }
 
-static int drop_rows (void *arg, const struct batch *b, struct err *err)
-{
-    (void)b;
-    return is_stopped (arg) ? err_set (err, EINTR, "interrupted") : 0;
-}
-
-static int drop_table (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 static int hand_over (struct member_thread *t)
 {
     bool any = t->question.size > 0 || t->question.failed;
@@ -198,7 +184,7 @@ static int read_item (struct member_thread *t, size_t index,
                       const struct select_item *item, struct wire *order)
 {
     struct pass *p = t->pass;
-    const struct row_sink none = { drop_rows, drop_table, p };
+    const struct row_sink none = row_sink_none (p->cancelled);
     struct remote_bytes bytes = { .team = p->team, .source = item->source };
     struct byte_source remote = { .read = read_remote, .arg = &bytes, .fd = -1 };
     struct capture c;

@@ -25,20 +25,6 @@ void build_keep_heap (void)
     (void)mallopt (M_MMAP_THRESHOLD, HEAP_CHUNK_MAX);
 }
 
-static int drop_rows (void *arg, const struct batch *b, struct err *err)
-{
-    (void)b;
-    return build_is_cancelled (arg) ? err_set (err, EINTR, "interrupted") : 0;
-}
-
-static int drop_table (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 /* Rows that are kept are copied for all captures up to the next one whose rows
  * are read.
  */
@@ -66,7 +52,7 @@ static int feed_item (struct worker *w, size_t i)
 {
     const struct build_job *job = w->b->job;
     struct select_item *item = &job->items[i];
-    const struct row_sink none = { drop_rows, drop_table, w->b };
+    const struct row_sink none = row_sink_none (&w->b->cancel);
     const struct part_group *used = NULL;
     struct capture fresh;
     size_t nused = 0;
