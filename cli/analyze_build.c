@@ -48,6 +48,17 @@ static int tell_steps (const struct analysis *a)
 
 /* ---- building ---- */
 
+/* Complete a capture, read here or by another process. */
+static int took (void *arg, size_t source, struct capture *c, struct err *err)
+{
+    const struct analysis *a = arg;
+
+    (void)err;
+    analyze_recall (a, source, c);
+    analyze_tell_raw (a, source, c);
+    return 0;
+}
+
 static int feed (void *arg, size_t source, const struct row_sink *sink,
                  struct capture *c, struct err *err)
 {
@@ -55,10 +66,7 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
     int rc = extract_capture (a->found.items[source].path, &a->steps, sink, c,
                               err);
 
-    analyze_recall (a, source, c);
-    if (rc == 0)
-        analyze_tell_raw (a, source, c);
-    return rc;
+    return rc < 0 ? rc : took (arg, source, c, err);
 }
 
 /* ---- with other processes ---- */
@@ -83,14 +91,6 @@ static int order (void *arg, size_t source, struct buf *out, struct err *err)
     (void)err;
     analyze_put_order (out, a->found.items[source].path);
     return 0;
-}
-
-static void took (void *arg, size_t source, struct capture *c)
-{
-    const struct analysis *a = arg;
-
-    analyze_recall (a, source, c);
-    analyze_tell_raw (a, source, c);
 }
 
 static struct build_job job_of (struct analysis *a)
