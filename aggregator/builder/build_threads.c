@@ -17,6 +17,8 @@
 #define COPY_SHARE 4            // reading takes so many times as long
 #define HEAP_KEPT (4 << 20)     // free bytes kept at a heap's end, per thread
 #define RANGES_LEFT 4           // of each thread, while ranges are given out
+#define RANGE_MIN ((uint64_t)1 << 20)   // bytes: each leaves pages half empty
+#define RANGE_MAX ((uint64_t)1 << 30)   // bytes: all orders of one are one message
 #define HEAP_CHUNK_MAX (1 << 20)        // bytes; larger blocks are mapped
 
 void build_keep_heap (void)
@@ -102,8 +104,11 @@ bool build_next_range (struct builder *b, size_t *first, size_t *end)
     uint64_t share, sum = 0;
 
     (void)pthread_mutex_lock (&b->lock);
-    share = b->left / (RANGES_LEFT * b->readers);
     *first = b->next;
+    share = b->left / (RANGES_LEFT * b->readers);
+    if (*first == 0)
+        b->least = share < RANGE_MIN ? share : RANGE_MIN;
+    share = share < b->least ? b->least : share > RANGE_MAX ? RANGE_MAX : share;
     while (b->next < b->job->nitems && (b->next == *first || sum < share))
         sum += items[b->next++].weight + 1;
     b->left -= sum;
