@@ -11,26 +11,10 @@
 
 /* ---- steps that do not exist ---- */
 
-static int take_nothing (void *arg, const struct batch *b, struct err *err)
-{
-    (void)arg;
-    (void)b;
-    return atomic_load (&cli_cancelled)
-               ? err_set (err, EINTR, "interrupted") : 0;
-}
-
-static int forget_nothing (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 /* Read the captures again, to give a helpful message. */
 static int tell_steps (const struct analysis *a)
 {
-    static const struct row_sink sink = { take_nothing, forget_nothing, NULL };
+    const struct row_sink sink = row_sink_none (&cli_cancelled);
     int64_t first = INT64_MAX, last = INT64_MIN;
 
     for (size_t i = 0; i < a->nitems; i++) {
@@ -64,6 +48,17 @@ static int tell_steps (const struct analysis *a)
 
 /* ---- building ---- */
 
+/* Complete a capture, read here or by another process. */
+static int took (void *arg, size_t source, struct capture *c, struct err *err)
+{
+    const struct analysis *a = arg;
+
+    (void)err;
+    analyze_recall (a, source, c);
+    analyze_tell_raw (a, source, c);
+    return 0;
+}
+
 static int feed (void *arg, size_t source, const struct row_sink *sink,
                  struct capture *c, struct err *err)
 {
@@ -71,10 +66,7 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
     int rc = extract_capture (a->found.items[source].path, &a->steps, sink, c,
                               err);
 
-    analyze_recall (a, source, c);
-    if (rc == 0)
-        analyze_tell_raw (a, source, c);
-    return rc;
+    return rc < 0 ? rc : took (arg, source, c, err);
 }
 
 /* ---- with other processes ---- */
@@ -99,14 +91,6 @@ static int order (void *arg, size_t source, struct buf *out, struct err *err)
     (void)err;
     analyze_put_order (out, a->found.items[source].path);
     return 0;
-}
-
-static void took (void *arg, size_t source, struct capture *c)
-{
-    const struct analysis *a = arg;
-
-    analyze_recall (a, source, c);
-    analyze_tell_raw (a, source, c);
 }
 
 static struct build_job job_of (struct analysis *a)

@@ -176,7 +176,8 @@ int build_one (const struct build_options *opt,
     struct err err = { "" };
     struct job_build *b;
     struct size_claims claims;
-    int rc = job_build_create (a->ledger, a->store, job, &b, &err), status;
+    int rc = job_build_create (a->ledger, a->store, job, (unsigned)opt->threads, &b,
+                               &err), status;
     int said = ledger_size_claims (a->ledger, job, &claims,
                                    rc < 0 ? NULL : &err);
     int64_t open = ledger_count_open (a->ledger, job);

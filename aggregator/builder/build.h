@@ -48,7 +48,7 @@ struct build_remote {
     int (*order) (void *arg, size_t source, struct buf *out, struct err *err);
     // complete the capture that a member has read, as the feed does; may be
     // NULL
-    void (*took) (void *arg, size_t source, struct capture *c);
+    int (*took) (void *arg, size_t source, struct capture *c, struct err *err);
     // bytes of what a member cannot see; NULL: it takes no part then
     int (*read) (void *arg, size_t source, void *out, size_t n, uint64_t at,
                  struct err *err);

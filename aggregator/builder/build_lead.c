@@ -267,6 +267,26 @@ static int hear_read (struct builder *b, struct team_question *q,
     return remote->read (b->job->feed_arg, source, room, n, at, err);
 }
 
+/* What a member has read of an item, as if it had been read here. */
+static int enter_capture (struct builder *b, size_t i, struct team_capture *c,
+                          struct err *err)
+{
+    const struct build_job *job = b->job;
+    int rc = job->remote->took
+                 ? job->remote->took (job->feed_arg, job->items[i].source,
+                                      &c->capture, err) : 0;
+
+    if (rc < 0) {
+        capture_fini (&c->capture);
+        return rc;
+    }
+    if (b->out)
+        b->spans[i] = c->span;
+    atomic_fetch_add (&b->captures, 1);
+    atomic_fetch_add (&b->bytes, job->items[i].weight);
+    return build_took (b, i, &c->capture, c->groups, c->ngroups, err);
+}
+
 static int take_capture (struct builder *b, struct team_question *q,
                          struct err *err)
 {
@@ -279,15 +299,8 @@ static int take_capture (struct builder *b, struct team_question *q,
         capture_fini (&c.capture);
         rc = not_understood (q, err);
     }
-    if (rc == 0) {
-        if (b->out)
-            b->spans[i] = c.span;
-        if (job->remote->took)
-            job->remote->took (job->feed_arg, job->items[i].source, &c.capture);
-        rc = build_took (b, i, &c.capture, c.groups, c.ngroups, err);
-        atomic_fetch_add (&b->captures, 1);
-        atomic_fetch_add (&b->bytes, job->items[i].weight);
-    }
+    if (rc == 0)
+        rc = enter_capture (b, i, &c, err);
     team_free_groups (&c);
     return rc;
 }

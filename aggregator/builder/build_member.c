@@ -99,26 +99,26 @@ struct remote_bytes {
     struct team *team;
     uint64_t source, at;        // of the block in memory
     struct buf block;
+    int rc;                     // of the last question, with rank 0's sentence
+    struct err why;
 };
 
 static int read_block (struct remote_bytes *r, uint64_t at, size_t n)
 {
     struct buf question;
-    struct err why;
-    int rc;
 
     buf_init (&question, TEAM_MESSAGE_MAX);
     wire_put_u64 (&question, r->source);
     wire_put_u64 (&question, at);
     wire_put_u32 (&question, (uint32_t)n);
-    rc = team_ask (r->team, TEAM_READ, &question, &r->block, &why);
+    r->rc = team_ask (r->team, TEAM_READ, &question, &r->block, &r->why);
     buf_fini (&question);
     r->at = at;
-    if (rc == 0 && r->block.size != n)
-        rc = -EBADMSG;
-    if (rc < 0)
+    if (r->rc == 0 && r->block.size != n)
+        r->rc = err_set (&r->why, EBADMSG, "rank 0 gave other bytes");
+    if (r->rc < 0)
         buf_clear (&r->block);
-    return rc;
+    return r->rc;
 }
 
 static int read_remote (const struct byte_source *from, void *out, size_t n,
@@ -154,20 +154,6 @@ static bool is_stopped (const struct pass *p)
     return atomic_load (&p->cancel) || atomic_load (p->cancelled);
 }
 
-static int drop_rows (void *arg, const struct batch *b, struct err *err)
-{
-    (void)b;
-    return is_stopped (arg) ? err_set (err, EINTR, "interrupted") : 0;
-}
-
-static int drop_table (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 static int hand_over (struct member_thread *t)
 {
     bool any = t->question.size > 0 || t->question.failed;
@@ -198,7 +184,7 @@ static int read_item (struct member_thread *t, size_t index,
                       const struct select_item *item, struct wire *order)
 {
     struct pass *p = t->pass;
-    const struct row_sink none = { drop_rows, drop_table, p };
+    const struct row_sink none = row_sink_none (p->cancelled);
     struct remote_bytes bytes = { .team = p->team, .source = item->source };
     struct byte_source remote = { .read = read_remote, .arg = &bytes, .fd = -1 };
     struct capture c;
@@ -210,6 +196,8 @@ static int read_item (struct member_thread *t, size_t index,
         part_begin_capture (t->part, item);
     rc = p->how->feed (p->state, order, &remote,
                        t->part ? part_sink (t->part) : &none, &c, &t->err);
+    if (rc < 0 && rc == bytes.rc)
+        t->err = bytes.why;
     if (rc == 0 && t->part)
         rc = part_end_capture (t->part, &t->err);
     if (rc == 0)
@@ -457,8 +445,8 @@ static int do_pass (struct pass *p, struct err *err)
     return rc;
 }
 
-/* The launcher ends us.  If rank 0 was killed, it could not remove its file: a lock
- * tells whether it is alive.
+/* The launcher ends us, or rank 0 is not there.  If it was killed, it could not
+ * remove its file: a lock tells whether it is alive.
  */
 static void clean_up (char *path)
 {
@@ -504,7 +492,7 @@ int build_member_run (struct team *team, const struct build_member *how,
                                  "understood") : do_pass (&p, err);
         PRINT (path, "%s", p.here ? p.what.path : "");
     }
-    if (rc == -EINTR)
+    if (rc < 0)
         clean_up (path);
     buf_fini (&question);
     buf_fini (&answer);

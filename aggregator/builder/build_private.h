@@ -52,6 +52,7 @@ struct builder {
     // with members (builder/build_lead.c)
     size_t next;                // the first item that nobody has
     uint64_t left;              // weight of it and those behind it
+    uint64_t least;             // weight of a range, but for the last one
     unsigned readers;           // threads, of all processes
     struct lead *lead;
     uint64_t member_rows;       // that members wrote, of the four tables

@@ -17,26 +17,14 @@
 #define COPY_SHARE 4            // reading takes so many times as long
 #define HEAP_KEPT (4 << 20)     // free bytes kept at a heap's end, per thread
 #define RANGES_LEFT 4           // of each thread, while ranges are given out
+#define RANGE_MIN ((uint64_t)1 << 20)   // bytes: each leaves pages half empty
+#define RANGE_MAX ((uint64_t)1 << 30)   // bytes: all orders of one are one message
 #define HEAP_CHUNK_MAX (1 << 20)        // bytes; larger blocks are mapped
 
 void build_keep_heap (void)
 {
     (void)mallopt (M_TRIM_THRESHOLD, HEAP_KEPT);
     (void)mallopt (M_MMAP_THRESHOLD, HEAP_CHUNK_MAX);
-}
-
-static int drop_rows (void *arg, const struct batch *b, struct err *err)
-{
-    (void)b;
-    return build_is_cancelled (arg) ? err_set (err, EINTR, "interrupted") : 0;
-}
-
-static int drop_table (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
 }
 
 /* Rows that are kept are copied for all captures up to the next one whose rows
@@ -66,7 +54,7 @@ static int feed_item (struct worker *w, size_t i)
 {
     const struct build_job *job = w->b->job;
     struct select_item *item = &job->items[i];
-    const struct row_sink none = { drop_rows, drop_table, w->b };
+    const struct row_sink none = row_sink_none (&w->b->cancel);
     const struct part_group *used = NULL;
     struct capture fresh;
     size_t nused = 0;
@@ -116,8 +104,11 @@ bool build_next_range (struct builder *b, size_t *first, size_t *end)
     uint64_t share, sum = 0;
 
     (void)pthread_mutex_lock (&b->lock);
-    share = b->left / (RANGES_LEFT * b->readers);
     *first = b->next;
+    share = b->left / (RANGES_LEFT * b->readers);
+    if (*first == 0)
+        b->least = share < RANGE_MIN ? share : RANGE_MIN;
+    share = share < b->least ? b->least : share > RANGE_MAX ? RANGE_MAX : share;
     while (b->next < b->job->nitems && (b->next == *first || sum < share))
         sum += items[b->next++].weight + 1;
     b->left -= sum;

@@ -76,9 +76,10 @@ int team_answer (struct team *t, unsigned to, int rc, const struct buf *answer,
  */
 int team_over (struct team *t, unsigned to, struct err *err);
 
+int team_dismiss (struct team *t, struct err *err);
+
 /* Whether nobody was told so: else there is nothing more to build together. */
 bool team_is_whole (const struct team *t);
-int team_dismiss (struct team *t, struct err *err);
 
 /* Sleep: at first short, then longer, up to 'most_us'. */
 void team_nap (unsigned *us, unsigned most_us);

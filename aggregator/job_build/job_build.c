@@ -3,6 +3,7 @@
 #include "job_build/job_build_private.h"
 
 #include "base/cmp.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "builder/former.h"
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOOKED_AT_ONCE 16               // shipments, by a thread
 #define MPI_NAMED 8                     // ranks named in one note
 #define JOB_BUILD_NOTE_MAX 1024         // bytes: some hosts and their keys
 
@@ -127,6 +129,18 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
     item->skip = !capture_has_rows (&item->capture);
     capture_drop_groups (&item->capture);
     return 0;
+}
+
+/* A piece of work.  The state is the job's; all threads share it. */
+static int look_at_some (void *state, size_t piece, struct err *err)
+{
+    struct job_build *b = state;
+    size_t end = (piece + 1) * LOOKED_AT_ONCE;
+    int rc = 0;
+
+    for (size_t i = piece * LOOKED_AT_ONCE; i < end && i < b->n && rc == 0; i++)
+        rc = look_at (b, i, err);
+    return rc;
 }
 
 static bool has_rows (const struct select_item *item)
@@ -331,25 +345,33 @@ static int look_at_job (struct job_build *b, struct ledger *ledger,
 }
 
 /* A disk that gives nothing at all: a good result is not replaced.  When rows are
- * read, job_build_feed_from sees that.
+ * read, job_build_took sees that.
  */
-static int look_at_all (struct job_build *b, struct err *err)
+static int look_at_all (struct job_build *b, unsigned threads,
+                        struct err *err)
 {
+    struct thread_pieces pieces = {
+        .n = (b->n + LOOKED_AT_ONCE - 1) / LOOKED_AT_ONCE, .work = look_at_some,
+    };
+    void *states[BUILD_THREADS_MAX];
     size_t unread = 0;
-    int rc = 0;
+    int rc;
 
-    for (size_t i = 0; i < b->n && rc == 0; i++) {
-        rc = look_at (b, i, err);
+    if (threads > pieces.n)
+        threads = pieces.n > 0 ? (unsigned)pieces.n : 1;
+    for (unsigned t = 0; t < threads; t++)
+        states[t] = b;
+    rc = thread_each (&pieces, states, threads, err);
+    for (size_t i = 0; i < b->n; i++)
         unread += b->sources[i].unread;
-    }
     return rc < 0 || unread == 0 || unread < b->n
                ? rc : err_sys (err, EIO, "cannot read any shipment of job %s",
                                b->job);
 }
 
 int job_build_create (struct ledger *ledger, struct store *store,
-                      const char *job, struct job_build **ret,
-                      struct err *err)
+                      const char *job, unsigned threads,
+                      struct job_build **ret, struct err *err)
 {
     struct job_build *b = calloc (1, sizeof (*b));
     int rc;
@@ -377,7 +399,7 @@ int job_build_create (struct ledger *ledger, struct store *store,
     // the chunk of the metadata has rows, too
     segments_keep (store_segments (store), SEGMENTS_KEEP);
     if (rc == 0)
-        rc = look_at_all (b, err);
+        rc = look_at_all (b, threads, err);
     segments_keep (store_segments (store), SEGMENTS_KEPT);
     if (rc == 0)
         rc = job_build_choose_versions (b, err);
@@ -455,27 +477,41 @@ int job_build_feed_from (struct job_build *b, size_t source,
     struct err why = { "" };
     int rc = read_shipment (b, source, through, sink, c, &why);
 
-    if (b->sources[source].unread && atomic_fetch_add (&b->unread, 1) + 1 == b->fed)
-        return err_set (err, EIO, "cannot read the rows of any capture of job "
-                        "%s: Input/output error", b->job);
     if (rc == -EBADMSG || rc == -ENOENT) {
         for (unsigned t = 0; t < TABLE_COUNT && sink; t++) {
             if ((rc = sink->forget (sink->arg, t, err)) < 0)
                 return rc;
         }
         job_build_blame (b, source, c, &why);
+        c->transient_error = b->sources[source].unread ? -EIO : 0;
         return 0;
     }
     return rc < 0 ? err_set (err, -rc, "%s", why.text) : 0;
 }
 
-static void job_build_took (void *arg, size_t source, struct capture *c)
+/* How many captures the disk did not give, with this one; rows may be read twice.
+ */
+static size_t count_unread (struct job_build *b, struct shipment_source *s,
+                            bool unread)
+{
+    size_t change = (size_t)unread - (size_t)s->counted;
+
+    s->counted = unread;
+    return atomic_fetch_add (&b->unread, change) + change;
+}
+
+int job_build_took (void *arg, size_t source, struct capture *c,
+                    struct err *err)
 {
     struct job_build *b = arg;
+    bool unread = c->transient_error == -EIO;
 
     // one that cannot be read has none
     if (c->state != CAPTURE_FAILED)
         name_host (b, source, c);
+    return count_unread (b, &b->sources[source], unread) == b->fed && unread
+               ? err_set (err, EIO, "cannot read the rows of any capture of job "
+                          "%s: Input/output error", b->job) : 0;
 }
 
 static int feed (void *arg, size_t source, const struct row_sink *sink,
@@ -483,9 +519,7 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
 {
     int rc = job_build_feed_from (arg, source, NULL, sink, c, err);
 
-    if (rc == 0)
-        job_build_took (arg, source, c);
-    return rc;
+    return rc < 0 ? rc : job_build_took (arg, source, c, err);
 }
 
 size_t job_build_left (const struct job_build *b)

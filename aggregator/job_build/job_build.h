@@ -11,15 +11,16 @@
 
 struct job_build;
 
-/* Collect what the ledger has of the job (in the thread that owns the ledger).
+/* Collect what the ledger has of the job (in the thread that owns the ledger),
+ * with so many threads that read what its shipments say, BUILD_THREADS_MAX at most.
  * Shipments that are damaged or missing become failed captures that say so.
  * -EACCES or -EPERM: this user may not read a segment; -EIO, -EREMOTEIO: it
  * cannot be read now; -EMFILE, -ENFILE, -ENOMEM; or as the ledger.  Then *ret is
  * NULL.
  */
 int job_build_create (struct ledger *ledger, struct store *store,
-                      const char *job, struct job_build **ret,
-                      struct err *err);
+                      const char *job, unsigned threads,
+                      struct job_build **ret, struct err *err);
 void job_build_destroy (struct job_build *b);   // b may be NULL
 
 size_t job_build_captures (const struct job_build *b);

@@ -23,6 +23,7 @@ struct shipment_source {
     bool superseded, lost;
     bool unread;                // the disk did not give its bytes, here or at
                                 // rank 0
+    bool counted;               // in job_build.unread
 };
 
 struct rank_gone {              // captures of a rank were removed on purpose
@@ -54,7 +55,7 @@ struct job_build {
     bool assumed;                       // without evidence that all captures
                                         // are of this job
     size_t left;                        // shipments with rows that do not count
-    size_t fed;                         // those that do, of a process alone
+    size_t fed;                         // those that do
     atomic_size_t unread;               // of these the disk did not give the rows
     atomic_bool cancelled;
     struct results results;
@@ -66,12 +67,18 @@ struct job_build {
 };
 
 /* Read a shipment, through a source or from the store; one that is damaged becomes
- * a failed capture.
+ * a failed capture, with a transient_error if the disk does not give it.
  */
 int job_build_feed_from (struct job_build *b, size_t source,
                          const struct byte_source *through,
                          const struct row_sink *sink, struct capture *c,
                          struct err *err);
+
+/* Complete a capture that was read, here or by another process.  -EIO: the disk
+ * gave the rows of none.
+ */
+int job_build_took (void *arg, size_t source, struct capture *c,
+                    struct err *err);
 
 /* job_member.c: functions of struct build_remote, for rank 0. */
 int job_build_settings (void *arg, struct buf *out, struct err *err);

@@ -17,6 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define KEPT_SEGMENT (-1)       // of a chunk that rank 0 has had from the store:
+                                // it gives it, too, and nobody asks again
+
 /* What tells this root from another of the same path: the identity of its ledger,
  * which changes with each commit.  Then shipments come through rank 0.
  */
@@ -95,31 +98,42 @@ int job_build_settings (void *arg, struct buf *out, struct err *err)
     return 0;
 }
 
-static void put_chunk (struct buf *out, const struct store_chunk *c)
+static void put_chunk (struct buf *out, const struct store_chunk *c, bool kept)
 {
     buf_put (out, c->id.bytes, sizeof (c->id.bytes));
-    wire_put_i64 (out, c->place.segment);
+    wire_put_i64 (out, kept ? KEPT_SEGMENT : c->place.segment);
     wire_put_u64 (out, c->place.offset);
     wire_put_u64 (out, c->place.stored);
     wire_put_u64 (out, c->place.size);
     wire_put_u8 (out, (uint8_t)c->place.form);
 }
 
+/* Whether the store has given a chunk for the metadata that are in it. */
+static bool is_kept (const struct job_build *b, const struct store_chunk *c)
+{
+    return segments_have_kept (store_segments (b->store), c->place.segment,
+                               (size_t)c->place.stored, c->place.offset);
+}
+
 int job_build_order (void *arg, size_t source, struct buf *out, struct err *err)
 {
     const struct job_build *b = arg;
     const struct shipment_source *s = &b->sources[source];
+    bool far = is_far (b, &s->chunks);
 
     (void)err;
     wire_put_u8 (out, s->lost);
     wire_put_i64 (out, s->broken);
     wire_put_i64 (out, s->rank);
     wire_put_text (out, s->capture);
-    wire_put_u8 (out, is_far (b, &s->chunks));
+    wire_put_u8 (out, far);
     wire_put_u64 (out, s->chunks.size);
     wire_put_u64 (out, s->chunks.n);
-    for (size_t i = 0; i < s->chunks.n; i++)
-        put_chunk (out, store_chunk_at (&s->chunks, i));
+    for (size_t i = 0; i < s->chunks.n; i++) {
+        const struct store_chunk *c = store_chunk_at (&s->chunks, i);
+
+        put_chunk (out, c, far && is_kept (b, c));
+    }
     return 0;
 }
 
@@ -135,7 +149,8 @@ int job_build_bytes (void *arg, size_t source, void *out, size_t n, uint64_t at,
         return rc;
     from = store_reader_source (r);
     if ((rc = from.read (&from, out, n, at)) < 0)
-        rc = err_sys (err, -rc, "cannot read a shipment");
+        rc = store_reader_why (r, err_sys (err, -rc, "cannot read a shipment"),
+                               err);
     store_reader_destroy (r);
     return rc;
 }
@@ -230,7 +245,7 @@ static int get_source (struct wire *w, char name[MESSAGE_NAME_MAX], bool *far,
     return 0;
 }
 
-/* A content that its object store has, or else rank 0. */
+/* A content that its object store has, or the root, or else rank 0. */
 struct far_bytes {
     struct member_root *root;
     struct shipment_source *source;
@@ -252,13 +267,15 @@ static void tell_away (struct far_bytes *f)
                    "what is in the object store: %s\n", host, why.text);
 }
 
-static int read_far (const struct byte_source *from, void *out, size_t n,
-                     uint64_t at)
+/* Some bytes of one chunk. */
+static int read_chunk (struct far_bytes *f, void *out, size_t n, uint64_t at)
 {
-    struct far_bytes *f = from->arg;
+    const struct store_chunk *c = store_chunk_at (&f->source->chunks,
+                                                  (size_t)(at / CONTENT_CHUNK));
+    bool kept = c->place.segment == KEPT_SEGMENT;
     int rc = -EREMOTEIO;
 
-    if (f->reader && !atomic_load (&f->root->away) &&
+    if (f->reader && !kept && !atomic_load (&f->root->away) &&
         (rc = f->near.read (&f->near, out, n, at)) == -EREMOTEIO)
         tell_away (f);
     if (rc == 0)
@@ -269,12 +286,32 @@ static int read_far (const struct byte_source *from, void *out, size_t n,
     return rc;
 }
 
+static int read_far (const struct byte_source *from, void *out, size_t n,
+                     uint64_t at)
+{
+    int rc = 0;
+
+    if (n > from->size || at > from->size - n)
+        return -ENODATA;
+    while (n > 0 && rc == 0) {
+        uint64_t left = CONTENT_CHUNK - at % CONTENT_CHUNK;
+        size_t some = n < left ? n : (size_t)left;
+
+        rc = read_chunk (from->arg, out, some, at);
+        out = (char *)out + some;
+        at += some;
+        n -= some;
+    }
+    return rc;
+}
+
 static int feed_far (struct member_root *m, struct job_build *b, bool far,
                      const struct byte_source *remote,
                      const struct row_sink *sink, struct capture *c,
                      struct err *err)
 {
     const struct store_content *content = &b->sources[0].chunks;
+    struct store *near = m->store ? m->store : m->far;
     struct far_bytes f = { .root = m, .source = b->sources,
                            .through = *remote };
     struct byte_source from = { .read = read_far, .arg = &f, .fd = -1,
@@ -282,8 +319,8 @@ static int feed_far (struct member_root *m, struct job_build *b, bool far,
     int rc = 0;
 
     f.through.size = content->size;
-    if (far && m->far && !atomic_load (&m->away) &&
-        (rc = store_reader_create (m->far, content, &f.reader, err)) == 0)
+    if (far && near && !atomic_load (&m->away) &&
+        (rc = store_reader_create (near, content, &f.reader, err)) == 0)
         f.near = store_reader_source (f.reader);
     if (rc == 0)
         rc = job_build_feed_from (b, 0, &from, sink, c, err);
@@ -304,8 +341,9 @@ static int member_feed (void *state, struct wire *order,
     int rc = get_source (order, name, &far, &s, err);
 
     if (rc == 0)
-        rc = m->store ? job_build_feed_from (&b, 0, NULL, sink, c, err)
-                      : feed_far (m, &b, far, remote, sink, c, err);
+        rc = m->store && !far
+                 ? job_build_feed_from (&b, 0, NULL, sink, c, err)
+                 : feed_far (m, &b, far, remote, sink, c, err);
     store_content_fini (&s.chunks);
     return rc;
 }

@@ -278,17 +278,24 @@ void select_plan (struct select_item *items, size_t n)
 
 _Static_assert (CAPTURE_WORLD_LIMIT < SELECT_IDS, "ids tell ranks apart");
 
-/* Captures without a rank count as the only ones of ranks above all others. */
-static int64_t above_all_ranks (void)
+/* Captures without a rank count as the only ones of ranks above all others.  What
+ * is stored may have higher ranks than capture_world_max.
+ */
+static int64_t above_all_ranks (const struct select_item *items, size_t n)
 {
-    return capture_world_max <= CAPTURE_WORLD_DEFAULT ? CAPTURE_WORLD_DEFAULT
-                                                      : CAPTURE_WORLD_LIMIT;
+    int64_t end = capture_world_max;
+
+    for (size_t i = 0; i < n; i++)
+        end = items[i].rank >= end ? items[i].rank + 1 : end;
+    return end <= CAPTURE_WORLD_DEFAULT ? CAPTURE_WORLD_DEFAULT
+                                        : CAPTURE_WORLD_LIMIT;
 }
 
-static void give_id (struct select_item *item, size_t k, size_t n)
+static void give_id (struct select_item *item, size_t k, size_t n,
+                     int64_t above)
 {
     bool none = item->rank == CAPTURE_NO_RANK;
-    int64_t rank = none ? above_all_ranks () + (int64_t)k : item->rank;
+    int64_t rank = none ? above + (int64_t)k : item->rank;
 
     item->id = (int64_t)k * SELECT_IDS + (none ? SELECT_IDS : item->rank + 1);
     item->rows_max = SELECT_RANK_ROWS / (none ? 1 : n);
@@ -298,12 +305,14 @@ static void give_id (struct select_item *item, size_t k, size_t n)
 
 void select_sort (struct select_item *items, size_t n)
 {
+    const int64_t above = above_all_ranks (items, n);
+
     if (n > 0)
         qsort (items, n, sizeof (*items), compare_items);
     for (size_t i = 0, end; i < n; i = end) {
         end = rank_end (items, n, i);
         for (size_t k = i; k < end; k++)
-            give_id (&items[k], k - i, end - i);
+            give_id (&items[k], k - i, end - i, above);
     }
 }
 

@@ -89,7 +89,8 @@ static void prepare_build (struct aggregator *a, struct served *s)
     aggregator_name_out (a, s->job.id, a->out);
     a->build_seq = ledger_newest (a->ledger, s->job.id,
                                   aggregator_last_kind (a));
-    a->build_rc = job_build_create (a->ledger, a->store, s->job.id, &a->build,
+    a->build_rc = job_build_create (a->ledger, a->store, s->job.id,
+                                    (unsigned)a->opt->threads, &a->build,
                                     &a->build_err);
     if (a->build_rc == 0 && a->opt->raw)
         a->build_rc = job_build_add_raw (a->build, a->ledger, &a->build_err);

@@ -323,19 +323,57 @@ static void keep (struct segment *f)
     (void)pthread_mutex_unlock (&s->lock);
 }
 
+/* With the lock. */
+static const struct kept *find_kept (const struct segments *s, int64_t segment,
+                                     size_t n, uint64_t at)
+{
+    const struct kept key = { .segment = segment, .at = at }, *k = NULL;
+
+    if (!s->keeping && s->nkept > 0)
+        k = bsearch (&key, s->kept, s->nkept, sizeof (key), compare);
+    return k && n <= k->n ? k : NULL;
+}
+
 static bool read_kept (struct segment *f, void *out, size_t n, uint64_t at)
 {
     struct segments *s = f->of;
-    struct kept key = { .segment = f->number, .at = at }, *k = NULL;
+    const struct kept *k;
     bool ret;
 
     (void)pthread_mutex_lock (&s->lock);
-    if (!s->keeping && s->nkept > 0)
-        k = bsearch (&key, s->kept, s->nkept, sizeof (key), compare);
-    ret = k && n <= k->n &&
-          fileio_pread_all (s->kept_fd, out, n, (off_t)k->where) == 0;
+    k = find_kept (s, f->number, n, at);
+    ret = k && fileio_pread_all (s->kept_fd, out, n, (off_t)k->where) == 0;
     (void)pthread_mutex_unlock (&s->lock);
     return ret;
+}
+
+bool segments_have_kept (struct segments *s, int64_t segment, size_t n,
+                         uint64_t at)
+{
+    bool ret;
+
+    (void)pthread_mutex_lock (&s->lock);
+    ret = find_kept (s, segment, n, at) != NULL;
+    (void)pthread_mutex_unlock (&s->lock);
+    return ret;
+}
+
+/* Where the next bytes that were kept begin; or 'until', if that comes first. */
+static uint64_t before_kept (const struct segment *f, uint64_t at,
+                             uint64_t until)
+{
+    struct segments *s = f->of;
+    const struct kept key = { .segment = f->number, .at = at + 1 };
+    size_t k;
+
+    (void)pthread_mutex_lock (&s->lock);
+    k = s->keeping ? s->nkept : cmp_place (&key, s->kept, s->nkept,
+                                           sizeof (key), compare);
+    if (k < s->nkept && s->kept[k].segment == f->number &&
+        s->kept[k].at < until)
+        until = s->kept[k].at;
+    (void)pthread_mutex_unlock (&s->lock);
+    return until;
 }
 
 /* How much to ask for: reads that follow each other get twice as much each time.
@@ -343,7 +381,8 @@ static bool read_kept (struct segment *f, void *out, size_t n, uint64_t at)
 static size_t choose (struct segment *f, size_t n, uint64_t at)
 {
     bool follows = f->n > 0 && at > f->at && at <= f->at + f->n + RECORD_MAX;
-    size_t most = f->until > at ? (size_t)(f->until - at) : n;
+    uint64_t until = f->until > at ? before_kept (f, at, f->until) : 0;
+    size_t most = until > at ? (size_t)(until - at) : n;
 
     f->window = follows ? 2 * f->window : n;
     if (f->window > SEGMENT_AHEAD_MAX)

@@ -54,6 +54,10 @@ enum segments_keep {
 };
 void segments_keep (struct segments *s, enum segments_keep how);
 
+/* Whether these bytes were kept: they are not asked for again. */
+bool segments_have_kept (struct segments *s, int64_t segment, size_t n,
+                         uint64_t at);
+
 /* Why the last read of any thread got no bytes from the store. */
 void segments_why (struct segments *s, struct err *err);
 

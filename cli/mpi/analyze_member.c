@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,26 +70,43 @@ static void tell_unseen (const char *path)
                    host, path);
 }
 
+/* The list may be longer than any path. */
+static int get_steps (struct wire *w, struct steps_filter *steps,
+                      struct err *err)
+{
+    uint32_t n = wire_u32 (w);
+    const char *at = wire_bytes (w, n);
+    char *list = at ? strndup (at, n) : NULL;
+    int rc = 0;
+
+    if (!at)
+        rc = err_set (err, EBADMSG, "rank 0 says what is not understood");
+    else if (!list)
+        rc = err_set (err, ENOMEM, "no memory to read captures");
+    else if (*list)
+        rc = steps_parse (list, steps, err);
+    free (list);
+    return rc;
+}
+
 static int member_open (struct wire *settings, void **state, bool *sees,
                         struct err *err)
 {
     struct steps_filter *steps = calloc (1, sizeof (*steps));
-    char text[PATH_MAX];
+    char path[PATH_MAX];
     uint64_t n;
-    int rc = 0;
+    int rc;
 
     if (!steps)
         return err_set (err, ENOMEM, "no memory to read captures");
     *state = steps;
-    wire_text (settings, text, sizeof (text));
-    if (*text)
-        rc = steps_parse (text, steps, err);
+    rc = get_steps (settings, steps, err);
     n = wire_u64 (settings);
     *sees = rc == 0;
     for (uint64_t i = 0; i < n && *sees; i++) {
-        *sees = get_mark (settings, text);
+        *sees = get_mark (settings, path);
         if (!*sees)
-            tell_unseen (text);
+            tell_unseen (path);
     }
     return rc;
 }

@@ -167,3 +167,25 @@ int batch_flush (struct batch *b, const struct row_sink *sink,
     batch_clear (b);
     return rc;
 }
+
+static int drop_rows (void *arg, const struct batch *b, struct err *err)
+{
+    const atomic_bool *cancel = arg;
+
+    (void)b;
+    return atomic_load (cancel) ? err_set (err, EINTR, "interrupted") : 0;
+}
+
+static int drop_table (void *arg, enum table_id table, struct err *err)
+{
+    (void)arg;
+    (void)table;
+    (void)err;
+    return 0;
+}
+
+struct row_sink row_sink_none (const atomic_bool *cancel)
+{
+    return (struct row_sink){ drop_rows, drop_table,
+                              (void *)(uintptr_t)cancel };
+}

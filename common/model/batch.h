@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "model/schema.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -95,6 +96,9 @@ struct row_sink {
     int (*forget) (void *arg, enum table_id table, struct err *err);
     void *arg;
 };
+
+/* A sink that takes no rows.  Once *cancel is true, it fails with -EINTR. */
+struct row_sink row_sink_none (const atomic_bool *cancel);
 
 /* Give the rows to the sink, if there are any, and clear the batch.  -ENOMEM if
  * a text had no room; otherwise the sink's result.

@@ -141,7 +141,7 @@ static void look_at (struct archive *a, const char *job)
     tree_close (&to);
     (void)ledger_summary (a->ledger, job, &sum, NULL);
     (void)ledger_world_size (a->ledger, job);
-    (void)job_build_create (a->ledger, a->store, job, &b, NULL);
+    (void)job_build_create (a->ledger, a->store, job, 1, &b, NULL);
     job_build_destroy (b);
     if (raw_tree_create (a->ledger, a->store, job, &tree, NULL) == 0) {
         raw_tree_choose (tree, NULL, NULL);

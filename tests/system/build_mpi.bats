@@ -188,52 +188,72 @@ sys.exit(s["waiting"] > 0 or s["evicted"] < 1)'
     stop_service
 }
 
-# far_build OUT [VARIABLE=VALUE]...: by three processes, of which two do not see
-# the root, and have these variables; the bytes that the store sent: sent
+# far_build PROCESSES OUT [VARIABLE=VALUE]...: all but rank 0 do not see the root,
+# and have these variables
 far_build ()
 {
-    local before out=$1
+    local n=$1 out=$2
 
-    shift
-    before=$(counted sent)
+    shift 2
     # shellcheck disable=SC2016
-    ROLLCALL_TOGETHER=1 run mpirun -np 3 sh -c 'out=$1 program=$2
+    ROLLCALL_TOGETHER=1 run mpirun -np "$n" sh -c 'out=$1 program=$2
         shift 2
         [ $OMPI_COMM_WORLD_RANK = 0 ] || exec unshare --mount sh -c "
             mount -t tmpfs none root && exec \"\$@\"" - \
-            env "$@" "$program" build --root root -o "$out" j
-        exec "$program" build --root root -o "$out" j' - \
+            env "$@" "$program" build --only analysis.db --root root -o "$out" j
+        exec "$program" build --only analysis.db --root root -o "$out" j' - \
         "$out" "$ROLLCALL" "$@"
-    sent=$(($(counted sent) - before))
+    expect_status 0
+    is "rows of $out" "$(rows_of one)" "$(rows_of "$out")"
+}
+
+# none_twice COMMAND...: it reads what it needs of the store, and nothing twice
+none_twice ()
+{
+    local bytes chunks read reads
+
+    read -r bytes chunks <<<"$(needed rows)"
+    read=$(counted read) reads=$(counted reads)
+    "$@" || return
+    read=$(($(counted read) - read)) reads=$(($(counted reads) - reads))
+    echo "$read of $bytes bytes, $reads requests for $chunks chunks: $*"
+    [ "$read" -ge "$bytes" ] && [ "$read" -le $((bytes * 11 / 10)) ] &&
+        [ "$reads" -le "$chunks" ]
+}
+
+# beside_the_root PROCESSES OUT: all see the root
+beside_the_root ()
+{
+    run mpirun -np "$1" "$ROLLCALL" build --only analysis.db --root root \
+        -o "$2" j
+    expect_status 0
+    is "rows of $2" "$(rows_of one)" "$(rows_of "$2")"
 }
 
 # bats test_tags=hosts
 @test "who does not see the root reads from its object store, or through rank 0" {
-    local missing alone before
+    local missing n
 
     missing=$(hosts_missing)
     [ -z "$missing" ] || skip "no mount of a process's own: $missing"
     start_store
-    make --ranks 8 --steps 2 --ops 2000
+    # shipments of one chunk, and of several
+    make --ranks 4 --steps 2 --ops 24000
+    "$CAPTURE_MAKER" --quiet --ranks 4 --steps 2 --ops 800 --only-rank 2 other
+    rm -r "$(capture_of 2)"
+    mv other/*_ascend_pt job
     one_job
     "$ROLLCALL" archive add --no-raw --root root --job j job >added
     let_go
-    before=$(counted sent)
-    run "$ROLLCALL" build --root root -o one j
-    expect_status 0
-    alone=$(($(counted sent) - before))
-    far_build two
-    expect_status 0
-    is "rows" "$(rows_of one)" "$(rows_of two)"
-    [[ "$output" != *"through rank 0"* ]] || fail "$output"
-    # rank 0 has the last chunk of each shipment, here the only one, for its
-    # metadata, and who reads its rows has it once more
-    [ "$sent" -le $((2 * alone)) ] || fail "$sent bytes; alone $alone"
+    none_twice beside_the_root 1 one
+    for n in 2 3; do
+        none_twice far_build $n far$n
+        [[ "$output" != *"through rank 0"* ]] || fail "$output"
+        none_twice beside_the_root $n beside$n
+    done
     # with a key that the store does not know
-    far_build three AWS_ACCESS_KEY_ID=OTHER
-    expect_status 0
+    far_build 3 refused AWS_ACCESS_KEY_ID=OTHER
     shows "reads through rank 0 what is in the object store: segment 1 is not here"
-    is "rows" "$(rows_of one)" "$(rows_of three)"
     [ "$(counted refused.InvalidAccessKeyId)" -ge 1 ]
 }
 

@@ -81,3 +81,36 @@ object ()
     done
     run "$OBJECT_TOOL" "${options[@]}" "$STORE" "$@"
 }
+
+# needed rows|all: bytes of the chunks that these contents have in the store only,
+# and how many, as the ledger and the marks say
+needed ()
+{
+    python3 - root "$1" <<'PYTHON'
+import json
+import os
+import sqlite3
+import sys
+root, what = sys.argv[1:]
+marks = [n for n in os.listdir(root + "/store") if n.isdigit()]
+far = {int(n) for n in marks if json.load(open(root + "/store/" + n))["evicted"]}
+db = sqlite3.connect("file:%s/ledger.db?mode=ro" % root, uri=True)
+chunks = set()
+def add(content):
+    segment, at, stored, form = db.execute(
+        "SELECT segment, offset, stored, form FROM content WHERE id=?",
+        (content,)).fetchone()
+    if form == 16:
+        with open("%s/segments/%08d" % (root, segment), "rb") as f:
+            f.seek(at)
+            ids = f.read(stored)
+        for i in range(0, stored, 32):
+            add(ids[i:i + 32])
+    elif segment in far:
+        chunks.add((segment, at, stored))
+for content, in db.execute("SELECT DISTINCT content FROM item WHERE kind=1 OR ?",
+                           (what == "all",)):
+    add(content)
+print(sum(c[2] for c in chunks), len(chunks))
+PYTHON
+}

@@ -30,7 +30,8 @@ static atomic_bool never;
 static struct {
     uint64_t orders[2];         // what each was told
     bool sees;                  // the member sees the captures
-    int lead_fails, member_fails;       // at the first capture: -errno
+    int lead_fails, member_fails;       // at the first capture: an errno
+    int lead_refuses;           // the first one of the member: an errno
     atomic_uint lead_read, member_read, bytes_asked;
     atomic_bool begun;          // the member has read one
     long file_system;           // of its file; 0: that of /tmp
@@ -109,11 +110,13 @@ static int order (void *arg, size_t source, struct buf *out, struct err *err)
     return 0;
 }
 
-static void took (void *arg, size_t source, struct capture *c)
+static int took (void *arg, size_t source, struct capture *c, struct err *err)
 {
     (void)arg;
     (void)source;
     PRINT (c->host, "h");
+    return how.lead_refuses ? err_set (err, how.lead_refuses, "rank 0 has had "
+                                       "enough") : 0;
 }
 
 static int read_bytes (void *arg, size_t source, void *out, size_t n,
@@ -346,6 +349,10 @@ static void test_failures (void **state)
     how.lead_fails = EIO;
     assert_int_equal (build_together ("none", &rows, &err), -EIO);
     assert_string_equal (err.text, "rank 0 has failed");
+    (void)begin (NULL);
+    how.lead_refuses = EIO;
+    assert_int_equal (build_together ("none", &rows, &err), -EIO);
+    assert_string_equal (err.text, "rank 0 has had enough");
 }
 
 /* Processes that are to do different things would leave some undone. */

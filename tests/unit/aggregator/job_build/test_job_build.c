@@ -2,11 +2,13 @@
  * count */
 #include "aggregator/store/root_check.h"
 
+#include "base/thread.h"
 #include "job_build/job_build_private.h"
 #include "job_build/job_member.h"
 #include "model/shipment.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 
 static off_t bad_from = -1;     // of a segment, whose disk gives no more bytes
 static ino_t bad_file;          // only of this one, if not 0
+static pthread_barrier_t *meeting;      // of the threads that get none; or NULL
 
 ssize_t __real_pread (int fd, void *buf, size_t n, off_t at);
 ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at);
@@ -25,6 +28,11 @@ ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at)
 
     if (bad_from >= 0 && at + (off_t)n > bad_from &&
         (!bad_file || (fstat (fd, &st) == 0 && st.st_ino == bad_file))) {
+        static _Thread_local bool met;
+
+        if (meeting && !met)
+            (void)pthread_barrier_wait (meeting);
+        met = true;
         errno = EIO;
         return -1;
     }
@@ -107,7 +115,7 @@ static void check_rank (struct root *r, const struct shipped list[], size_t n,
     for (size_t i = 0; i < n; i++)
         ship (r, &list[i]);
     (void)snprintf (out, sizeof (out), "%s/out", r->dir);
-    assert_int_equal (job_build_create (r->l, r->s, "j", &b, NULL), 0);
+    assert_int_equal (job_build_create (r->l, r->s, "j", 1, &b, NULL), 0);
     job_build_options (b)->wanted = 0;
     roster_init (&roster);
     assert_int_equal (job_build_run (b, out, 1, &roster, &result, NULL), 0);
@@ -225,7 +233,7 @@ static void test_denied (void **state)
     assert_int_equal (chmod (path, 0), 0);
     if (root)
         assert_int_equal (seteuid (65534), 0);
-    rc = job_build_create (r->l, r->s, "j", &b, &err);
+    rc = job_build_create (r->l, r->s, "j", 1, &b, &err);
     if (root)
         assert_int_equal (seteuid (0), 0);
     assert_int_equal (rc, -EACCES);
@@ -256,7 +264,7 @@ static void test_unread (void **state)
     ship (r, &two);
     the_rank = 0;
     bad_from = st.st_size;
-    if (job_build_create (r->l, r->s, "j", &b, &err) < 0)
+    if (job_build_create (r->l, r->s, "j", 1, &b, &err) < 0)
         fail_msg ("%s", err.text);
     bad_from = -1;
     job_build_options (b)->wanted = 0;
@@ -270,11 +278,11 @@ static void test_unread (void **state)
     roster_fini (&roster);
     job_build_destroy (b);
     bad_from = 0;
-    assert_int_equal (job_build_create (r->l, r->s, "j", &b, &err), -EIO);
+    assert_int_equal (job_build_create (r->l, r->s, "j", 1, &b, &err), -EIO);
     bad_from = -1;
     assert_non_null (strstr (err.text, "cannot read any shipment of job j"));
     // nor if only what is said about them can be read
-    assert_int_equal (job_build_create (r->l, r->s, "j", &b, NULL), 0);
+    assert_int_equal (job_build_create (r->l, r->s, "j", 1, &b, NULL), 0);
     job_build_options (b)->wanted = 0;
     roster_init (&roster);
     bad_from = 0;
@@ -342,16 +350,80 @@ static void test_unread_by_member (void **state)
     store_segment_path (r->dir, 1, path);
     assert_int_equal (stat (path, &st), 0);
     ship (r, &two);
-    assert_int_equal (job_build_create (r->l, r->s, "j", &rank_0, &err), 0);
+    assert_int_equal (job_build_create (r->l, r->s, "j", 1, &rank_0, &err), 0);
     for (int sees = 0; sees <= 1; sees++) {
         feed_member (sees, -1, &c);
         assert_int_equal (c.state, CAPTURE_COMPLETE);
         capture_fini (&c);
         feed_member (sees, st.st_size, &c);
         assert_int_equal (c.state, CAPTURE_FAILED);
+        assert_int_equal (c.transient_error, -EIO);
         assert_non_null (strstr (c.reason, "Input/output error"));
+        // read twice, it is one that is not there
+        rank_0->fed = 2;
+        for (int i = 0; i < 2; i++)
+            assert_int_equal (job_build_took (rank_0, 1, &c, &err), 0);
         capture_fini (&c);
     }
+    job_build_destroy (rank_0);
+}
+
+static void *be_member (void *arg)
+{
+    static atomic_bool never;
+    struct err err = { "" };
+
+    if (build_member_run (arg, &job_member, &never, &err) < 0)
+        fail_msg ("%s", err.text);
+    return NULL;
+}
+
+/* None of two processes gets any rows, though each has only some of them. */
+static void test_unread_by_all (void **state)
+{
+    static const struct shipped one = { "alpha", "", 1000, "a", "one" };
+    static const struct shipped two = { "alpha", "", 1000, "b", "two" };
+    static atomic_bool never;
+    struct build_result result = { .rows = 0 };
+    struct root *r = *state;
+    struct team *teams[2];
+    struct err err = { "" };
+    struct roster roster;
+    pthread_barrier_t both;
+    pthread_t thread;
+    char path[PATH_MAX];
+    struct stat st;
+
+    ship (r, &one);
+    the_rank = 1;
+    ship (r, &two);
+    the_rank = 0;
+    assert_int_equal (job_build_create (r->l, r->s, "j", 1, &rank_0, &err), 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal (team_begin (FAKE_DOOR, 2, 0, &never, &teams[i], &err), 0);
+    job_build_options (rank_0)->wanted = 0;
+    job_build_options (rank_0)->team = teams[0];
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (stat (path, &st), 0);
+    bad_file = st.st_ino;
+    bad_from = 0;
+    assert_int_equal (pthread_barrier_init (&both, NULL, 2), 0);
+    meeting = &both;
+    assert_int_equal (thread_start (&thread, be_member, teams[1]), 0);
+    roster_init (&roster);
+    PRINT (path, "%s/out", r->dir);
+    assert_int_equal (job_build_run (rank_0, path, 1, &roster, &result, &err),
+                      -EIO);
+    assert_non_null (strstr (err.text, "cannot read the rows of any capture"));
+    assert_int_equal (team_dismiss (teams[0], &err), 0);
+    (void)pthread_join (thread, NULL);
+    bad_from = -1;
+    bad_file = 0;
+    meeting = NULL;
+    (void)pthread_barrier_destroy (&both);
+    team_end (teams[0]);
+    team_end (teams[1]);
+    roster_fini (&roster);
     job_build_destroy (rank_0);
 }
 
@@ -363,7 +435,7 @@ int main (void)
         ROOT_TEST (test_moved_by_name), ROOT_TEST (test_pod),
         ROOT_TEST (test_two_pods), ROOT_TEST (test_two_nodes),
         ROOT_TEST (test_denied), ROOT_TEST (test_unread),
-        ROOT_TEST (test_unread_by_member),
+        ROOT_TEST (test_unread_by_member), ROOT_TEST (test_unread_by_all),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

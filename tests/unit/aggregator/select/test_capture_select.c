@@ -60,6 +60,22 @@ static void test_ids (void **state)
     job_fini (&j);
 }
 
+/* A root may have higher ranks than this process would take in. */
+static void test_ids_above_ranks (void **state)
+{
+    struct job j = { .n = 0 };
+
+    (void)state;
+    job_add (&j, CAPTURE_WORLD_DEFAULT, "high", "h", 1, CAPTURE_COMPLETE);
+    job_add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
+    job_add (&j, 0, "low", "h", 1, CAPTURE_COMPLETE);
+    select_plan (j.items, j.n);
+    for (size_t i = 0; i + 1 < j.n; i++)
+        assert_true (j.items[i].first_row + (int64_t)j.items[i].rows_max <=
+                     j.items[i + 1].first_row);
+    job_fini (&j);
+}
+
 /* Each of three captures has to name the host that is not its own. */
 static void test_two_hosts (void **state)
 {
@@ -396,6 +412,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_order),
         cmocka_unit_test (test_ids),
+        cmocka_unit_test (test_ids_above_ranks),
         cmocka_unit_test (test_two_hosts),
         cmocka_unit_test (test_unknown_host),
         cmocka_unit_test (test_failed_host),

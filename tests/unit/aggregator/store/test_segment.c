@@ -324,10 +324,40 @@ static void test_keep (void **state)
         free ((char *)answers[i]);
 }
 
+/* What is kept is not asked for on the way to what follows. */
+static void test_keep_ahead (void **state)
+{
+    const char *answers[] = { answer ('e', BLOCK), answer ('c', BLOCK),
+                              answer ('d', BLOCK) };
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 3);
+    segments_keep (f.of, SEGMENTS_KEEP);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, 4 * BLOCK), 0);
+    assert_false (segments_have_kept (f.of, 7, BLOCK, 4 * BLOCK));
+    segments_keep (f.of, SEGMENTS_KEPT);
+    assert_true (segments_have_kept (f.of, 7, BLOCK, 4 * BLOCK));
+    assert_false (segments_have_kept (f.of, 7, 2 * BLOCK, 4 * BLOCK));
+    assert_false (segments_have_kept (f.of, 6, BLOCK, 4 * BLOCK));
+    segment_close (&f.f);
+    assert_int_equal (segment_open (f.of, 7, &f.f, NULL), 0);
+    f.f.until = 6 * BLOCK;
+    for (uint64_t i = 2; i < 5; i++) {
+        assert_int_equal (segment_read (&f.f, f.got, BLOCK, i * BLOCK), 0);
+        assert_int_equal (f.got[0], 'a' + (int)i);
+    }
+    assert_int_equal (http_script_count (f.script), 3);
+    assert_non_null (strstr (http_script_request (f.script, 2),
+                             "Range: bytes=12288-16383\r\n"));
+    end (&f);
+    for (size_t i = 0; i < 3; i++)
+        free ((char *)answers[i]);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        ROOT_TEST (test_keep),
+        ROOT_TEST (test_keep), ROOT_TEST (test_keep_ahead),
         ROOT_TEST (test_here), ROOT_TEST (test_far), ROOT_TEST (test_ahead),
         ROOT_TEST (test_across), ROOT_TEST (test_no_root),
         ROOT_TEST (test_away), ROOT_TEST (test_hash),

@@ -263,6 +263,22 @@ static void test_text_beginnings (void **state)
     batch_fini (&b);
 }
 
+/* Who wants a capture only can still be interrupted. */
+static void test_no_sink (void **state)
+{
+    atomic_bool cancel = false;
+    const struct row_sink none = row_sink_none (&cancel);
+    struct batch b;
+
+    (void)state;
+    assert_int_equal (batch_init (&b, TABLE_INFO, NULL), 0);
+    assert_int_equal (none.rows (none.arg, &b, NULL), 0);
+    assert_int_equal (none.forget (none.arg, TABLE_INFO, NULL), 0);
+    atomic_store (&cancel, true);
+    assert_int_equal (none.rows (none.arg, &b, NULL), -EINTR);
+    batch_fini (&b);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +292,7 @@ int main (void)
         cmocka_unit_test (test_flush),
         cmocka_unit_test (test_clear_forgets),
         cmocka_unit_test (test_repeat),
+        cmocka_unit_test (test_no_sink),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
