@@ -109,7 +109,7 @@ static int errno_of (int code)
     case SQLITE_ABORT:
         return EINTR;
     default:
-        return EIO;
+        return code == SQLITE_CORRUPT_VTAB ? EBADMSG : EIO;
     }
 }
 

@@ -25,7 +25,8 @@ int db_open (const char *path, int flags, sqlite3 **ret);
 const char *db_held_vfs (void);
 
 /* The last error of 'db': -ENOSPC (disk full), -ENOMEM, -EROFS, -EBUSY (another
- * process has locked it) or -EIO, with "what: message" in 'err'.
+ * process has locked it), -EBADMSG (from a virtual table: what it reads is
+ * damaged) or -EIO, with "what: message" in 'err'.
  */
 int db_error (sqlite3 *db, const char *what, struct err *err);
 
