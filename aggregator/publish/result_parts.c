@@ -390,27 +390,21 @@ int parts_source_of (sqlite3 *db, const atomic_bool *cancel,
 
 /* ---- the check ---- */
 
-struct checking {
-    const char *dir;            // of analysis.db
-    unsigned threads;
-};
-
-/* Whether a part has the pages that its build read back. */
-static int check_pages (void *arg, const char *name, int64_t bytes,
-                        const char *sum, struct err *err)
+/* Whether it has the pages that its build read back. */
+int parts_check_one (const char *dir, const char *name, int64_t bytes,
+                     const char *sum, unsigned threads, struct err *err)
 {
-    const struct checking *c = arg;
     char path[PATH_MAX], hex[DIGEST_HEX_SIZE] = "";
     struct page_sums sums = { .n = 0 };
     struct err why = { "" };
     int rc;
 
-    if (!fileio_join (path, sizeof (path), c->dir, name))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", c->dir);
+    if (!fileio_join (path, sizeof (path), dir, name))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
     if ((rc = look_at (path, bytes, &why)) < 0)
         return err_set (err, rc == -ENOENT ? EBADMSG : -rc, "%s %s", name,
                         why.text);
-    rc = page_check_sums (path, c->threads, &sums, &why);
+    rc = page_check_sums (path, threads, &sums, &why);
     if (rc == -EIO)             // also if SQLite cannot read the schema
         rc = -EBADMSG;
     if (rc == 0 && parts_sum (&sums, hex) < 0)
@@ -424,6 +418,19 @@ static int check_pages (void *arg, const char *name, int64_t bytes,
                           rc < 0 ? "is damaged (" : "is not what was built "
                           "with this analysis.db", rc < 0 ? why.text : "",
                           rc < 0 ? ")" : "");
+}
+
+struct checking {
+    const char *dir;            // of analysis.db
+    unsigned threads;
+};
+
+static int check_pages (void *arg, const char *name, int64_t bytes,
+                        const char *sum, struct err *err)
+{
+    const struct checking *c = arg;
+
+    return parts_check_one (c->dir, name, bytes, sum, c->threads, err);
 }
 
 int parts_each (sqlite3 *db, int (*each) (void *arg, const char *file,

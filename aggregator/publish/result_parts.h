@@ -85,6 +85,10 @@ int parts_each (sqlite3 *db, int (*each) (void *arg, const char *file,
  */
 int parts_check (const char *path, unsigned threads, struct err *err);
 
+/* The same for one of them, as parts_each gives it, in this directory. */
+int parts_check_one (const char *dir, const char *name, int64_t bytes,
+                     const char *sum, unsigned threads, struct err *err);
+
 /* Remove all parts in the results' directory that no result there names, not
  * even one that was kept under another name.  What cannot be removed stays.  Nothing happens without the lock that publish_choose takes.
  */
