@@ -121,7 +121,8 @@ static int write_trace (const struct export_options *opt, sqlite3 *db,
     if (rc == -EINTR || closed == -EINTR)
         return cli_interrupted (&export_command, "%s was not written", path);
     if (rc < 0)
-        return FAIL (rc == -ENODATA ? EX_DATAERR : EX_IOERR, "%s", err.text);
+        return FAIL (rc == -ENODATA || rc == -EBADMSG ? EX_DATAERR : EX_IOERR,
+                     "%s", err.text);
     if (closed < 0)
         return FAIL (cli_output_status (closed), "%s", err.text);
     if (!opt->quiet && strcmp (path, "-") != 0)
@@ -143,7 +144,8 @@ static int write_csv (const struct export_options *opt, sqlite3 *db)
         return cli_interrupted (&export_command, "nothing was written into %s",
                                 opt->csv);
     if (rc < 0)
-        return FAIL (cli_output_status (rc), "%s", err.text);
+        return FAIL (rc == -EBADMSG ? EX_DATAERR : cli_output_status (rc), "%s",
+                     err.text);
     if (!opt->quiet)
         (void)printf ("written       %s: %lld tables, %lld row%s, and "
                       DUMP_SCHEMA "\n", opt->csv, (long long)counts.tables,

@@ -233,7 +233,7 @@ static void print_result (const struct fsck_options *opt, const char *path,
 static int check_result (const struct fsck_options *opt, int n,
                          char *const *operands)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], file[PATH_MAX];        // without links
     struct digest d = { { 0 } };
     struct err err = { "" };
     unsigned threads = cli_processors ();
@@ -244,7 +244,7 @@ static int check_result (const struct fsck_options *opt, int n,
 
     if (status)
         return status;
-    rc = page_check_file (path, threads, &err);
+    rc = page_check_file (realpath (path, file) ? file : path, threads, &err);
     if (rc == 0)
         rc = parts_check (path, threads, &err);
     if (rc == 0)

@@ -137,7 +137,7 @@ static int open_result (const char *path, struct catalogue_result *r)
     PRINT (dir, "%.*s", (int)(slash - path), path);
     if ((rc = tree_open_later (&r->above, dir, 0, NULL)) == 0 &&
         (rc = tree_hold (&r->above, slash + 1, held, NULL)) == 0)
-        rc = finished_open_analysis (held, &r->db, NULL);
+        rc = finished_open_sums (held, &r->db, NULL);
     return rc;
 }
 

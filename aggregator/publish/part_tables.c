@@ -46,11 +46,13 @@ struct cursor {
     bool open, end;
 };
 
-static int refuse (sqlite3_vtab *t, const struct err *err)
+/* The statement fails with this sentence. */
+static int refuse (sqlite3_vtab *t, int rc, const struct err *err)
 {
     sqlite3_free (t->zErrMsg);
     t->zErrMsg = sqlite3_mprintf ("%s", err->text);
-    return SQLITE_ERROR;
+    return rc == -ENOMEM    ? SQLITE_NOMEM
+           : rc == -EBADMSG ? SQLITE_CORRUPT_VTAB : SQLITE_ERROR;
 }
 
 static int connect_table (sqlite3 *db, void *arg, int argc,
@@ -243,7 +245,7 @@ static int next_row (sqlite3_vtab_cursor *base)
     int rc = page_scan_next (&c->scan, &err);
 
     c->end = rc != 1;
-    return rc < 0 ? refuse (base->pVtab, &err) : SQLITE_OK;
+    return rc < 0 ? refuse (base->pVtab, rc, &err) : SQLITE_OK;
 }
 
 static int filter (sqlite3_vtab_cursor *base, int plan, const char *text,
@@ -254,6 +256,7 @@ static int filter (sqlite3_vtab_cursor *base, int plan, const char *text,
     struct cursor *c = (struct cursor *)base;
     int64_t first = INT64_MIN, last = INT64_MAX;
     struct err err = { "" };
+    int rc;
 
     (void)text;
     for (int bit = 0, i = 0; bit < 2 * OPS && i < argc; bit++) {
@@ -265,9 +268,9 @@ static int filter (sqlite3_vtab_cursor *base, int plan, const char *text,
     if (c->end)
         return SQLITE_OK;
     c->open = true;
-    if (page_scan_begin (&c->scan, t->all->source, t->root, first, last,
-                         &err) < 0)
-        return refuse (base->pVtab, &err);
+    if ((rc = page_scan_begin (&c->scan, t->all->source, t->root, first, last,
+                               &err)) < 0)
+        return refuse (base->pVtab, rc, &err);
     return next_row (base);
 }
 

@@ -115,7 +115,7 @@ struct part {
     struct page_source *source; // NULL: 'rc' and 'why' tell
     struct err why;
     int rc;
-    bool checked;
+    bool missing, checked;
     uint32_t roots[PARTS_TABLES];
 };
 
@@ -127,11 +127,60 @@ struct parts {
     pthread_mutex_t lock;       // over what is checked late
 };
 
+/* Why a part cannot be used, in words that follow its name: -ENOENT and -EBADMSG
+ * with what to do, and others.
+ */
+static int look_at (const char *path, int64_t bytes, struct err *err)
+{
+    struct stat st;
+
+    if (lstat (path, &st) < 0 && errno != ENOENT)
+        return err_set (err, errno, "cannot be read: %s", strerror (errno));
+    if (lstat (path, &st) < 0)
+        return err_set (err, ENOENT, "is missing: " WHAT_TO_DO);
+    if (S_ISLNK (st.st_mode))
+        return err_set (err, EBADMSG, "is a symbolic link: put the file itself "
+                        "there, or build or analyze the job again");
+    if (!S_ISREG (st.st_mode))
+        return err_set (err, EBADMSG, "is no file: " WHAT_TO_DO);
+    if (st.st_size != bytes)
+        return err_set (err, EBADMSG, "has %lld bytes instead of %lld: "
+                        WHAT_TO_DO, (long long)st.st_size, (long long)bytes);
+    return 0;
+}
+
+/* Make a sentence of it, that begins with the part. */
+static int tell_part (const struct part *p, int rc, struct err *err)
+{
+    struct err what = { "" };
+
+    if (!err)
+        return rc;
+    what = *err;
+    return err_set (err, -rc, "%s, the part of this result with ranks %s, %s",
+                    p->file, p->ranks, what.text);
+}
+
+/* The same for what page_source or a scan says. */
+static int tell_damage (const struct part *p, int rc, struct err *err)
+{
+    struct err why = { "" };
+
+    if (!err)
+        return rc;
+    why = *err;
+    if (rc == -EBADMSG)
+        (void)err_set (err, EBADMSG, "is damaged (%s): " WHAT_TO_DO, why.text);
+    else
+        (void)err_set (err, -rc, "cannot be read (%s)", why.text);
+    return tell_part (p, rc, err);
+}
+
 static int not_ours (const struct part *p, struct err *err)
 {
     return err_set (err, EBADMSG, "%s is not the part with ranks %s that "
-                    "belongs to analysis.db, but of another build or another "
-                    "part: " WHAT_TO_DO, p->file, p->ranks);
+                    "belongs to this analysis.db, but of another build, or "
+                    "another part: " WHAT_TO_DO, p->file, p->ranks);
 }
 
 /* Whether a part says that it is the one of the index. */
@@ -144,11 +193,13 @@ static int check_id (const struct part *p, struct err *err)
     int rc = page_source_root (p->source, "Part", &root, err);
 
     if (rc < 0 || root == 0)
-        return rc < 0 ? rc : not_ours (p, err);
+        return rc < 0 ? tell_damage (p, rc, err) : not_ours (p, err);
     rc = page_scan_begin (&row, p->source, root, INT64_MIN, INT64_MAX, err);
     if (rc == 0 && (rc = page_scan_next (&row, err)) == 1)
         id = page_scan_text (&row, 2, &n);
-    if (rc >= 0)
+    if (rc < 0)
+        rc = tell_damage (p, rc, err);
+    else
         rc = id && n == strlen (p->id) && memcmp (id, p->id, n) == 0 &&
                      row.rowid == p->number ? 0 : not_ours (p, err);
     page_scan_end (&row);
@@ -162,8 +213,10 @@ static int check_part (struct part *p, struct err *err)
     for (unsigned i = 0; i < PARTS_TABLES && rc == 0; i++) {
         rc = page_source_root (p->source, parts_tables[i], &p->roots[i], err);
         if (rc == 0 && p->roots[i] == 0)
-            rc = err_set (err, EBADMSG, "%s lacks %s: " WHAT_TO_DO, p->file,
+            rc = err_set (err, EBADMSG, "there is no table %s",
                           parts_tables[i]);
+        if (rc < 0)
+            rc = tell_damage (p, rc, err);
     }
     p->checked = rc == 0;
     return rc;
@@ -188,6 +241,14 @@ static int open_part (const struct page_join *j, unsigned file,
     return rc;
 }
 
+static int tell_failed (const struct page_join *j, unsigned file, int rc,
+                        struct err *err)
+{
+    const struct parts *parts = (const struct parts *)j;
+
+    return tell_damage (&parts->list[file], rc, err);
+}
+
 static void close_parts (struct page_join *j)
 {
     struct parts *parts = (struct parts *)j;
@@ -206,21 +267,16 @@ static void close_parts (struct page_join *j)
 static void open_file (struct part *p, const char *dir)
 {
     char path[PATH_MAX];
-    struct stat st;
 
     if (!fileio_join (path, sizeof (path), dir, p->file))
         p->rc = err_set (&p->why, ENAMETOOLONG, "path is too long: %s", dir);
-    else if (stat (path, &st) < 0 && errno == ENOENT)
-        p->rc = err_set (&p->why, ENOENT, "%s, the part of this result with "
-                         "ranks %s, is missing: " WHAT_TO_DO, p->file,
-                         p->ranks);
-    else if (stat (path, &st) == 0 && st.st_size != p->bytes)
-        p->rc = err_set (&p->why, EBADMSG, "%s, the part of this result with "
-                         "ranks %s, has %lld bytes instead of %lld: "
-                         WHAT_TO_DO, p->file, p->ranks, (long long)st.st_size,
-                         (long long)p->bytes);
-    else
-        p->rc = page_source_open (path, &p->source, &p->why);
+    else if ((p->rc = look_at (path, p->bytes, &p->why)) < 0)
+        (void)tell_part (p, p->rc, &p->why);
+    else if ((p->rc = page_source_open (path, &p->source, &p->why)) < 0)
+        (void)tell_damage (p, p->rc, &p->why);
+    p->missing = p->rc == -ENOENT;
+    if (p->missing)
+        p->rc = -EBADMSG;       // of the result
 }
 
 /* The directory of the file, whatever link led to it. */
@@ -278,7 +334,7 @@ static int read_ranges (struct parts *parts, sqlite3 *db, struct err *err)
 static bool any_missing (const struct parts *parts)
 {
     for (size_t i = 0; i < parts->n; i++) {
-        if (parts->list[i].rc == -ENOENT)
+        if (parts->list[i].missing)
             return true;
     }
     return false;
@@ -303,6 +359,7 @@ static int join_parts (struct page_source *s, sqlite3 *db, struct err *err)
     parts->join = (struct page_join){ .tables = parts_tables,
                                       .ntables = PARTS_TABLES,
                                       .open = open_part,
+                                      .tell = tell_failed,
                                       .close = close_parts };
     (void)pthread_mutex_init (&parts->lock, NULL);
     rc = read_list (parts, db, err);
@@ -333,40 +390,47 @@ int parts_source_of (sqlite3 *db, const atomic_bool *cancel,
 
 /* ---- the check ---- */
 
+/* Whether it has the pages that its build read back. */
+int parts_check_one (const char *dir, const char *name, int64_t bytes,
+                     const char *sum, unsigned threads, struct err *err)
+{
+    char path[PATH_MAX], hex[DIGEST_HEX_SIZE] = "";
+    struct page_sums sums = { .n = 0 };
+    struct err why = { "" };
+    int rc;
+
+    if (!fileio_join (path, sizeof (path), dir, name))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+    if ((rc = look_at (path, bytes, &why)) < 0)
+        return err_set (err, rc == -ENOENT ? EBADMSG : -rc, "%s %s", name,
+                        why.text);
+    rc = page_check_sums (path, threads, &sums, &why);
+    if (rc == -EIO)             // also if SQLite cannot read the schema
+        rc = -EBADMSG;
+    if (rc == 0 && parts_sum (&sums, hex) < 0)
+        rc = err_set (&why, ENOMEM, "no memory to check it");
+    page_sums_fini (&sums);
+    if (rc == 0 && strcmp (hex, sum) == 0)
+        return 0;
+    return rc < 0 && rc != -EBADMSG
+               ? err_set (err, -rc, "%s: %s", name, why.text)
+               : err_set (err, EBADMSG, "%s %s%s%s: " WHAT_TO_DO, name,
+                          rc < 0 ? "is damaged (" : "is not what was built "
+                          "with this analysis.db", rc < 0 ? why.text : "",
+                          rc < 0 ? ")" : "");
+}
+
 struct checking {
     const char *dir;            // of analysis.db
     unsigned threads;
 };
 
-/* Whether a part has the pages that its build read back. */
 static int check_pages (void *arg, const char *name, int64_t bytes,
                         const char *sum, struct err *err)
 {
     const struct checking *c = arg;
-    char path[PATH_MAX], hex[DIGEST_HEX_SIZE] = "";
-    struct page_sums sums = { .n = 0 };
-    struct err why = { "" };
-    struct stat st;
-    int rc;
 
-    (void)bytes;
-    if (!fileio_join (path, sizeof (path), c->dir, name))
-        rc = err_set (&why, ENAMETOOLONG, "its path is too long");
-    else if (stat (path, &st) < 0)
-        rc = err_set (&why, errno, "%s", errno == ENOENT ? "it is missing"
-                                                         : strerror (errno));
-    else if (!S_ISREG (st.st_mode))     // a pipe would wait for a writer
-        rc = err_set (&why, EBADMSG, "it is no file");
-    else
-        rc = page_check_sums (path, c->threads, &sums, &why);
-    if (rc == 0 && parts_sum (&sums, hex) < 0)
-        rc = -ENOMEM;
-    page_sums_fini (&sums);
-    if (rc == 0 && strcmp (hex, sum) == 0)
-        return 0;
-    return err_set (err, rc == -ENOMEM ? ENOMEM : EBADMSG, "%s: %s: "
-                    WHAT_TO_DO, name, rc < 0 ? why.text : "it is not what was "
-                    "built with this analysis.db");
+    return parts_check_one (c->dir, name, bytes, sum, c->threads, err);
 }
 
 int parts_each (sqlite3 *db, int (*each) (void *arg, const char *file,
@@ -453,21 +517,20 @@ static bool is_used (const struct names *used, const char *name)
     return false;
 }
 
-/* The names of all parts and of all results in the directory. */
+/* The names of all parts in the directory, and of all other files: a result may
+ * have been given another name.
+ */
 static bool list_names (const struct publish *p, struct names *parts,
-                        struct names *results)
+                        struct names *others)
 {
-    static const char result[] = PUBLISH_DB_NAME;
     DIR *dir = fileio_list (p->dir.fd, ".");
     bool known = dir;
     struct dirent *e;
 
     while (known && (e = readdir (dir))) {
-        struct names *l = parts_is_name (e->d_name) ? parts
-                          : strncmp (e->d_name, result, sizeof (result) - 1)
-                              ? NULL : results;
+        struct names *l = parts_is_name (e->d_name) ? parts : others;
 
-        known = !l || vec_add_text (&l->list, &l->n, e->d_name) == 0;
+        known = vec_add_text (&l->list, &l->n, e->d_name) == 0;
     }
     fileio_close_dir (dir);
     return known;
@@ -475,16 +538,16 @@ static bool list_names (const struct publish *p, struct names *parts,
 
 void parts_clean (const struct publish *p)
 {
-    struct names used = { NULL, 0 }, all = { NULL, 0 }, results = { NULL, 0 };
-    bool known = p->lock > 0 && list_names (p, &all, &results);
+    struct names used = { NULL, 0 }, all = { NULL, 0 }, others = { NULL, 0 };
+    bool known = p->lock > 0 && list_names (p, &all, &others);
 
-    for (size_t i = 0; i < results.n && known && all.n > 0; i++)
-        known = note_result (p, results.list[i], &used);
+    for (size_t i = 0; i < others.n && known && all.n > 0; i++)
+        known = note_result (p, others.list[i], &used);
     for (size_t i = 0; i < all.n && known; i++) {
         if (!is_used (&used, all.list[i]))
             (void)unlinkat (p->dir.fd, all.list[i], 0);
     }
     vec_free_texts (used.list, used.n);
     vec_free_texts (all.list, all.n);
-    vec_free_texts (results.list, results.n);
+    vec_free_texts (others.list, others.n);
 }

@@ -62,8 +62,8 @@ bool parts_is_one (sqlite3 *db);
 
 /* As page_source_of, with the tables that lie in parts; the source has the
  * parts open.  A part that is missing, or not the one that the index names, is
- * an error only for who reads its rows: -ENOENT or -EBADMSG, with a sentence
- * that says what to do.  -EBUSY: a build replaced the result meanwhile; open it
+ * an error only for who reads its rows: -EBADMSG, with a sentence that says
+ * what to do.  -EBUSY: a build replaced the result meanwhile; open it
  * again.
  */
 int parts_source_of (sqlite3 *db, const atomic_bool *cancel,
@@ -80,13 +80,17 @@ int parts_each (sqlite3 *db, int (*each) (void *arg, const char *file,
 
 /* Check the pages of the parts of the analysis.db at 'path', and their sums, by
  * so many threads; 0 also if it has none.  -EBADMSG: one is missing, damaged or
- * another one, and 'err' says which and what to do.
+ * another one, and 'err' says which and what to do.  Others: it could not be
+ * read.
  */
 int parts_check (const char *path, unsigned threads, struct err *err);
 
-/* Remove all parts in the results' directory that no analysis.db there names,
- * not even one that was kept under another name.  What cannot be removed
- * stays.  Nothing happens without the lock that publish_choose takes.
+/* The same for one of them, as parts_each gives it, in this directory. */
+int parts_check_one (const char *dir, const char *name, int64_t bytes,
+                     const char *sum, unsigned threads, struct err *err);
+
+/* Remove all parts in the results' directory that no result there names, not
+ * even one that was kept under another name.  What cannot be removed stays.  Nothing happens without the lock that publish_choose takes.
  */
 void parts_clean (const struct publish *p);
 

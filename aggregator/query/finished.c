@@ -62,7 +62,8 @@ static int check_file (const char *path, struct err *err)
     return err_sys (err, -rc, "cannot read %s", path);
 }
 
-static int open_once (const char *path, sqlite3 **ret, struct err *err)
+static int open_once (const char *path, bool ops, sqlite3 **ret,
+                      struct err *err)
 {
     int rc = check_file (path, err);
 
@@ -83,7 +84,7 @@ static int open_once (const char *path, sqlite3 **ret, struct err *err)
                           "again with rollcall analyze or rollcall build",
                           path, sqlite3_errmsg (*ret));
     }
-    if (rc == 0)
+    if (rc == 0 && ops)
         rc = part_tables_add (*ret, err);
     if (rc < 0) {
         (void)sqlite3_close (*ret);
@@ -98,7 +99,7 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err)
     int rc = -EBUSY;
 
     for (int i = 0; i < OPENINGS && rc == -EBUSY; i++)
-        rc = open_once (path, ret, err);
+        rc = open_once (path, true, ret, err);
     return rc;
 }
 
@@ -110,15 +111,12 @@ static bool finished_is_analysis (sqlite3 *db)
                    "('Roster','Capture','Job','StepTraceTime')", 0) == 4;
 }
 
-int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err)
+static int check_analysis (const char *path, sqlite3 **db, struct err *err)
 {
-    int rc = finished_open (path, ret, err);
-    int64_t version;
+    int64_t version = db_int (*db, "PRAGMA user_version", 0);
+    int rc = 0;
 
-    if (rc < 0)
-        return rc;
-    version = db_int (*ret, "PRAGMA user_version", 0);
-    if (!finished_is_analysis (*ret))
+    if (!finished_is_analysis (*db))
         rc = err_set (err, EBADMSG, "%s is not an analysis.db of rollcall",
                       path);
     else if (version != TABLES_SCHEMA_VERSION)
@@ -127,10 +125,24 @@ int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err)
                       "reads %d): analyze or build it again", path,
                       (long long)version, TABLES_SCHEMA_VERSION);
     if (rc < 0) {
-        (void)sqlite3_close (*ret);
-        *ret = NULL;
+        (void)sqlite3_close (*db);
+        *db = NULL;
     }
     return rc;
+}
+
+int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err)
+{
+    int rc = finished_open (path, ret, err);
+
+    return rc < 0 ? rc : check_analysis (path, ret, err);
+}
+
+int finished_open_sums (const char *path, sqlite3 **ret, struct err *err)
+{
+    int rc = open_once (path, false, ret, err);
+
+    return rc < 0 ? rc : check_analysis (path, ret, err);
 }
 
 /* ---- statements that a user wrote ---- */

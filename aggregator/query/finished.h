@@ -34,6 +34,11 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err);
  */
 int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err);
 
+/* The same for who needs no rows of ops: of a result in parts no part is opened,
+ * which may be many files, and statements do not find their tables.
+ */
+int finished_open_sums (const char *path, sqlite3 **ret, struct err *err);
+
 /* Restrict the statements of a user: they may select and read the schema, but
  * not attach databases.  They fail with -EINTR after this much CPU time (0: no
  * limit).  The limit of memory applies to the whole process.

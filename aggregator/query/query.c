@@ -150,7 +150,7 @@ int query_print (sqlite3_stmt *st, const struct query_values *v,
     if (rc == 0 && code != SQLITE_DONE && code != SQLITE_ROW)
         rc = db_error (sqlite3_db_handle (st), "the query failed", err);
     if (rc < 0)
-        return rc;
+        return code == SQLITE_CORRUPT ? -EBADMSG : rc;
     if ((rc = grid_finish_why (g, v->none)) < 0)
         return err_set (err, -rc, rc == -ENOMEM ? "no memory for a row"
                                                 : "cannot print the rows");

@@ -47,7 +47,7 @@ int query_head (sqlite3_stmt *st, struct grid *g);
 void query_cell (sqlite3_stmt *st, int i, struct grid *g);
 
 /* Run the statement, write its rows into 'g' as they come, and finish 'g'.
- * -EINTR: the time limit was reached; -EPIPE and -EIO are errors of the output.
+ * -EINTR: the time limit was reached; -EBADMSG: what it reads is damaged; -EPIPE and -EIO are errors of the output.
  */
 int query_print (sqlite3_stmt *st, const struct query_values *v,
                  struct grid *g, struct err *err);

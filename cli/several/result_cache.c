@@ -22,6 +22,7 @@
 #define REPLACED_S 3600         // by another build; or it did not come whole
 #define HALF 32                 // of the digits of a hash
 #define PART 65536
+#define CHECK_THREADS 2
 
 /* ---- the directory ---- */
 
@@ -177,6 +178,7 @@ struct coming {
     const struct job_copy *copy;
     const char *path;           // of the cache
     int dir;                    // the same
+    bool fresh;                 // its analysis.db came just now
     int64_t rest;               // bytes that may still come
     int status;                 // of the first failure, which was told
 };
@@ -240,15 +242,25 @@ static int bring_temp (struct coming *x, const char *part, const char *name,
     return status;
 }
 
-/* A part has a name of its own in each build: one that is here is it. */
+/* A part has a name of its own in each build, so one that is here is it.  But
+ * another aggregator may have given its own parts these names, and one whose
+ * analysis.db did not come may not be whole.
+ */
+static bool is_here (const struct coming *x, const char *file, int64_t bytes,
+                     const char *sum)
+{
+    return utimensat (x->dir, file, NULL, 0) == 0 &&
+           (!x->fresh || parts_check_one (x->path, file, bytes, sum,
+                                          CHECK_THREADS, NULL) == 0);
+}
+
 static int take_part (void *arg, const char *file, int64_t bytes,
                       const char *sum, struct err *err)
 {
     struct coming *x = arg;
     char temp[NAME_MAX + 1];
 
-    (void)sum;
-    if (utimensat (x->dir, file, NULL, 0) == 0) {
+    if (is_here (x, file, bytes, sum)) {
         x->rest -= bytes;
         return 0;
     }
@@ -290,6 +302,7 @@ static int bring_as (struct coming *x, const char *name)
                          err.text);
     if ((status = bring_temp (x, NULL, name, temp)) != 0)
         return status;
+    x->fresh = true;
     status = take_parts (x, temp);
     if (status == 0 && x->rest != 0)
         status = other_size (x);

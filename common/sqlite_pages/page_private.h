@@ -4,6 +4,7 @@
 
 #include "sqlite_pages/page_format.h"
 #include "sqlite_pages/page_share.h"
+#include "sqlite_pages/page_source.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -159,5 +160,55 @@ bool page_key_is_alike (const struct page_key *a, const struct page_key *b);
 
 /* Compare sound records: negative, 0 or positive. */
 int page_key_compare (const struct page_key *a, const struct page_key *b);
+
+/* ---- a file that is read (page_source.c) ---- */
+
+struct page_source {
+    int fd;
+    const atomic_bool *cancel;  // or NULL
+    uint32_t page_size, usable, pages;
+    const struct page_sums *sums;       // or NULL
+    struct page_join *join;             // or NULL
+};
+
+static inline bool page_source_has (const struct page_source *s, uint32_t page)
+{
+    return page >= 1 && page <= s->pages;
+}
+
+/* Read n pages; compare one with its sum, if sums are known. */
+int page_source_read (const struct page_source *s, uint32_t page, uint32_t n,
+                      uint8_t *to, struct err *err);
+int page_source_check (const struct page_source *s, uint32_t page,
+                       const uint8_t *data, struct err *err);
+
+/* -EBADMSG, with a sentence. */
+int page_damaged (struct err *err, uint32_t page, const char *what);
+
+/* ---- tables whose rows lie in other files (page_join.c) ---- */
+
+/* Stands for the root page of such a table; 0: the join has none of that name.
+ */
+uint32_t page_join_root (const struct page_source *s, const char *table);
+bool page_join_has (const struct page_source *s, uint32_t root);
+
+/* What lies in one file, of the rowids from 'first' to 'last'. */
+struct page_piece {
+    const struct page_source *source;
+    uint32_t root;              // in it
+    int64_t first, last;
+};
+
+/* The number of the piece in which 'rowid' is, or of the next one; and a piece:
+ * 1, or 0 if none has these rowids.  Errors also of the join's 'open'.
+ */
+size_t page_join_first (const struct page_source *s, int64_t rowid);
+int page_join_piece (const struct page_source *s, uint32_t root, size_t piece,
+                     int64_t first, int64_t last, struct page_piece *ret,
+                     struct err *err);
+
+/* Name the file of a piece in the sentence for 'rc', which it returns. */
+int page_join_tell (const struct page_source *s, size_t piece, int rc,
+                    struct err *err);
 
 #endif

@@ -1,34 +1,15 @@
 /* common/sqlite_pages/page_scan.c - read the rows of a table from its pages */
 #include "sqlite_pages/page_scan.h"
 
-#include "sqlite_pages/page_format.h"
-#include "store/fileio.h"
+#include "sqlite_pages/page_private.h"
 
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define WINDOW (256u << 10)     // bytes that are read at once: some pages
-#define USABLE_MIN 480u         // bytes of a page: 1.3.4
-
-struct page_source {
-    int fd;
-    const atomic_bool *cancel;  // or NULL
-    uint32_t page_size, usable, pages;
-    const struct page_sums *sums;       // or NULL
-    struct page_join *join;             // or NULL
-};
-
-#define ROOT_JOINED 0x80000000u // and the number of a table of the join; no
-                                // file has so many pages
 
 /* An interior page, and which of its children is being read. */
 struct page_level {
@@ -36,150 +17,6 @@ struct page_level {
     uint32_t page;
     unsigned child, ncells;     // child ncells is the rightmost one
 };
-
-/* ---- the file ---- */
-
-/* The page size; 0 if it is invalid. */
-static uint32_t page_size_of (const uint8_t *head)
-{
-    uint32_t size = get2 (head + HEADER_PAGE_SIZE);
-
-    if (size == 1)
-        return 65536;
-    return size >= 512 && (size & (size - 1)) == 0 ? size : 0;
-}
-
-/* Whether a write-ahead log beside the file has changes that the file lacks. */
-static bool has_log (const char *path)
-{
-    char log[PATH_MAX];
-    struct stat st;
-    int n = snprintf (log, sizeof (log), "%s-wal", path);
-
-    return n > 0 && (size_t)n < sizeof (log) && lstat (log, &st) == 0 &&
-           st.st_size > 0;
-}
-
-static int read_header (struct page_source *s, const char *path,
-                        struct err *err)
-{
-    uint8_t head[HEADER_BYTES] = { 0 };
-    struct stat st = { 0 };
-    int rc = fileio_pread_all (s->fd, head, sizeof (head), 0);
-
-    if (rc == 0 && fstat (s->fd, &st) < 0)
-        rc = -errno;
-    if (rc < 0 && rc != -ENODATA)
-        return err_sys (err, -rc, "cannot read %s", path);
-    s->page_size = page_size_of (head);
-    if (rc < 0 || s->page_size == 0 ||
-        memcmp (head, HEADER_MAGIC, sizeof (HEADER_MAGIC)) != 0)
-        return err_set (err, EBADMSG, "%s is no database", path);
-    s->usable = s->page_size - head[HEADER_RESERVED];
-    s->pages = (uint32_t)(st.st_size / s->page_size);
-    if (head[HEADER_WRITE_VERSION + 1] > 2 || s->usable < USABLE_MIN ||
-        get4 (head + HEADER_ENCODING) > 1)
-        return err_set (err, ENOTSUP, "%s has a form that only SQLite reads",
-                        path);
-    if (has_log (path))
-        return err_set (err, ENOTSUP, "another program is writing to %s: "
-                        "close it first", path);
-    return 0;
-}
-
-int page_source_open (const char *path, struct page_source **ret,
-                      struct err *err)
-{
-    struct page_source *s = calloc (1, sizeof (*s));
-    int rc;
-
-    if (!s)
-        return err_set (err, ENOMEM, "no memory to read %s", path);
-    // a pipe would wait for a writer
-    s->fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (s->fd < 0)
-        rc = err_sys (err, errno, "cannot open %s", path);
-    else
-        rc = read_header (s, path, err);
-    if (rc < 0) {
-        page_source_close (s);
-        return rc;
-    }
-    *ret = s;
-    return 0;
-}
-
-int page_source_of (sqlite3 *db, const atomic_bool *cancel,
-                    struct page_source **ret, struct err *err)
-{
-    const char *path = sqlite3_db_filename (db, "main");
-    int rc = sqlite3_get_autocommit (db) ? 0 : db_exec (db, "COMMIT;BEGIN", err);
-    int moved = 0;
-
-    if (rc == 0)
-        rc = page_source_open (path ? path : "", ret, err);
-    if (rc < 0)
-        return rc;
-    (*ret)->cancel = cancel;
-    (void)sqlite3_file_control (db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    if (!moved)
-        return 0;
-    page_source_close (*ret);
-    *ret = NULL;
-    return err_set (err, EBUSY, "%s was replaced while it was read: try again",
-                    path);
-}
-
-void page_source_close (struct page_source *s)
-{
-    if (s && s->join)
-        s->join->close (s->join);
-    if (s && s->fd >= 0)
-        (void)close (s->fd);
-    free (s);
-}
-
-void page_source_join (struct page_source *s, struct page_join *join)
-{
-    s->join = join;
-}
-
-void page_source_expect (struct page_source *s, const struct page_sums *sums)
-{
-    s->sums = sums;
-}
-
-static int damaged (struct err *err, uint32_t page, const char *what)
-{
-    return err_set (err, EBADMSG, "page %u of the database is damaged: %s",
-                    page, what);
-}
-
-static bool is_a_page (const struct page_source *s, uint32_t page)
-{
-    return page >= 1 && page <= s->pages;
-}
-
-static int read_pages (const struct page_source *s, uint32_t page, uint32_t n,
-                       uint8_t *to, struct err *err)
-{
-    int rc = fileio_pread_all (s->fd, to, (size_t)n * s->page_size,
-                               (off_t)(page - 1) * s->page_size);
-
-    return rc < 0 ? err_sys (err, -rc, "cannot read page %u of the database",
-                             page) : 0;
-}
-
-static int check_sum (const struct page_source *s, uint32_t page,
-                      const uint8_t *data, struct err *err)
-{
-    const struct page_sums *sums = s->sums;
-
-    if (!sums || (sums->page_size == s->page_size && page <= sums->n &&
-                  page_sum (data, s->page_size) == sums->sums[page - 1]))
-        return 0;
-    return damaged (err, page, "it was changed");
-}
 
 /* ---- pages ---- */
 
@@ -199,14 +36,14 @@ static int read_leaf (struct page_scan *p, uint32_t page, const uint8_t **ret,
         if (n > s->pages - page + 1)
             n = s->pages - page + 1;
         p->window_pages = 0;
-        if ((rc = read_pages (s, page, n, p->window, err)) < 0)
+        if ((rc = page_source_read (s, page, n, p->window, err)) < 0)
             return rc;
         p->window_page = page;
         p->window_pages = n;
         at = 0;
     }
     *ret = p->window + (size_t)at * s->page_size;
-    return check_sum (s, page, *ret, err);
+    return page_source_check (s, page, *ret, err);
 }
 
 /* The kind of a page and its number of cells; 0: not a page of a table. */
@@ -248,7 +85,7 @@ static int interior_key (const struct page_scan *p, const struct page_level *l,
 
     if (!at || at + 4 >= l->data + s->usable ||
         !varint_get (at + 4, l->data + s->usable, &v))
-        return damaged (err, l->page, "a cell lies outside");
+        return page_damaged (err, l->page, "a cell lies outside");
     *key = (int64_t)v;
     return 0;
 }
@@ -263,10 +100,10 @@ static int child_page (const struct page_scan *p, const struct page_level *l,
     if (l->child < l->ncells)
         at = cell_at (s, l->data, l->page, INTERIOR_HEADER, l->child);
     if (!at || at + 4 > l->data + s->usable)
-        return damaged (err, l->page, "a cell lies outside");
+        return page_damaged (err, l->page, "a cell lies outside");
     *ret = get4 (at);
-    return is_a_page (s, *ret) ? 0
-                               : damaged (err, l->page, "no such child");
+    return page_source_has (s, *ret)
+               ? 0 : page_damaged (err, l->page, "no such child");
 }
 
 /* Find the child of this level that has the rowid, by binary search. */
@@ -297,7 +134,7 @@ static int push_level (struct page_scan *p, uint32_t page, const uint8_t *data,
     struct page_level *l = &p->levels[p->depth];
 
     if (p->depth == PAGE_SCAN_DEPTH)
-        return damaged (err, page, "its tree is too deep");
+        return page_damaged (err, page, "its tree is too deep");
     if (!l->data && !(l->data = malloc (p->source->page_size)))
         return err_set (err, ENOMEM, "no memory to read a table");
     memcpy (l->data, data, p->source->page_size);
@@ -319,11 +156,11 @@ static int descend (struct page_scan *p, uint32_t page, int64_t rowid,
         int rc;
 
         if (p->visited++ > p->source->pages)
-            return damaged (err, page, "its tree is a circle");
+            return page_damaged (err, page, "its tree is a circle");
         if ((rc = read_leaf (p, page, &data, err)) < 0)
             return rc;
         if (!(kind = page_kind (p->source, data, page, &ncells)))
-            return damaged (err, page, "it is of no table");
+            return page_damaged (err, page, "it is of no table");
         if (kind == TABLE_LEAF) {
             p->leaf = data;
             p->leaf_page = page;
@@ -386,7 +223,7 @@ static int read_overflow (struct page_scan *p, const uint8_t *local,
     int rc;
 
     if (size > (uint64_t)s->pages * s->page_size)
-        return damaged (err, p->leaf_page, "a row is larger than the file");
+        return page_damaged (err, p->leaf_page, "a row is larger than the file");
     if (size + s->page_size > p->spilled_room) {
         uint8_t *more = realloc (p->spilled, size + s->page_size);
 
@@ -400,10 +237,10 @@ static int read_overflow (struct page_scan *p, const uint8_t *local,
     while (have < size) {
         size_t n = size - have < s->usable - 4 ? size - have : s->usable - 4;
 
-        if (!is_a_page (s, page) || p->visited++ > s->pages)
-            return damaged (err, p->leaf_page, "a row lacks its end");
-        if ((rc = read_pages (s, page, 1, one, err)) < 0 ||
-            (rc = check_sum (s, page, one, err)) < 0)
+        if (!page_source_has (s, page) || p->visited++ > s->pages)
+            return page_damaged (err, p->leaf_page, "a row lacks its end");
+        if ((rc = page_source_read (s, page, 1, one, err)) < 0 ||
+            (rc = page_source_check (s, page, one, err)) < 0)
             return rc;
         memcpy (p->spilled + have, one + 4, n);
         page = get4 (one);
@@ -424,7 +261,7 @@ static int read_record (struct page_scan *p, const uint8_t *record,
     p->ncolumns = 0;
     at = take_varint (record, end, &head);
     if (!at || head > size)
-        return damaged (err, p->leaf_page, "a row's header");
+        return page_damaged (err, p->leaf_page, "a row's header");
     body = record + head;
     for (const uint8_t *last = body; at < last;) {
         uint64_t serial = *at;
@@ -433,10 +270,10 @@ static int read_record (struct page_scan *p, const uint8_t *record,
         if (serial < 0x80)
             at++;
         else if (!(at = take_varint (at, last, &serial)) || serial > UINT32_MAX)
-            return damaged (err, p->leaf_page, "a row's header");
+            return page_damaged (err, p->leaf_page, "a row's header");
         n = serial_bytes ((uint32_t)serial);
         if (n > (size_t)(end - body))
-            return damaged (err, p->leaf_page, "a row is too short");
+            return page_damaged (err, p->leaf_page, "a row is too short");
         if (column < PAGE_SCAN_COLUMNS) {
             p->value[column] = body;
             p->serial[column++] = (uint32_t)serial;
@@ -459,7 +296,7 @@ static int read_cell (struct page_scan *p, uint64_t *size, int64_t *rowid,
 
     if (!at || !(at = take_varint (at, end, size)) ||
         !(at = take_varint (at, end, &v)))
-        return damaged (err, p->leaf_page, "a cell lies outside");
+        return page_damaged (err, p->leaf_page, "a cell lies outside");
     *rowid = (int64_t)v;
     *record = at;
     return 0;
@@ -477,10 +314,10 @@ static int take_cell (struct page_scan *p, struct err *err)
     if (rc < 0)
         return rc;
     if (rowid <= p->rowid && p->rowid != INT64_MIN)
-        return damaged (err, p->leaf_page, "rows are out of order");
+        return page_damaged (err, p->leaf_page, "rows are out of order");
     local = payload_local (s->usable, 1, size);
     if (local + (local < size ? 4 : 0) > (size_t)(end - record))
-        return damaged (err, p->leaf_page, "a row lies outside");
+        return page_damaged (err, p->leaf_page, "a row lies outside");
     p->rowid = rowid;
     p->cell++;
     if (rowid > p->last)
@@ -492,14 +329,14 @@ static int take_cell (struct page_scan *p, struct err *err)
     return rc < 0 ? rc : 1;
 }
 
-/* A damaged file may name any page as a root. */
-static bool is_joined (const struct page_source *s, uint32_t root)
-{
-    return s->join && root >= ROOT_JOINED &&
-           root - ROOT_JOINED < s->join->ntables;
-}
+static int next_piece (struct page_scan *p, struct err *err);
 
-static int next_stretch (struct page_scan *p, struct err *err);
+/* Say in which of several files it was. */
+static int tell_file (const struct page_scan *p, int rc, struct err *err)
+{
+    return rc < 0 && p->source != p->whole && rc != -EINTR && rc != -ENOMEM
+               ? page_join_tell (p->whole, p->piece - 1, rc, err) : rc;
+}
 
 int page_scan_next (struct page_scan *p, struct err *err)
 {
@@ -511,8 +348,9 @@ int page_scan_next (struct page_scan *p, struct err *err)
             ;
         if (rc == 1)
             rc = take_cell (p, err);
-    } while (rc == 0 && is_joined (p->whole, p->root) &&
-             (rc = next_stretch (p, err)) == 1);
+        rc = tell_file (p, rc, err);
+    } while (rc == 0 && page_join_has (p->whole, p->root) &&
+             (rc = next_piece (p, err)) == 1);
     return rc;
 }
 
@@ -530,7 +368,8 @@ const uint8_t *page_scan_whole_leaf (struct page_scan *p, int64_t last,
         return NULL;
     for (p->cell = p->ncells; p->cell-- > 0 && whole;) {
         whole = read_cell (p, &size, &rowid, &record, NULL) == 0 &&
-                rowid <= last && payload_local (s->usable, 1, size) >= size;
+                rowid <= last && rowid <= p->last &&
+                payload_local (s->usable, 1, size) >= size;
         if (p->cell + 1 == p->ncells)
             highest = rowid;
     }
@@ -578,48 +417,25 @@ static int begin_table (struct page_scan *p, const struct page_source *source,
     p->rowid = first - (first > INT64_MIN);
     p->depth = 0;
     p->visited = p->window_pages = 0;
-    if (!is_a_page (source, root))
-        return damaged (err, root, "there is none");
+    if (!page_source_has (source, root))
+        return page_damaged (err, root, "there is none");
     rc = descend (p, root, first, err);
     return rc < 0 ? rc : find_cell (p, first, err);
 }
 
 /* Go to the next file of a join that has wanted rowids: 1; 0: there is none. */
-static int next_stretch (struct page_scan *p, struct err *err)
+static int next_piece (struct page_scan *p, struct err *err)
 {
-    const struct page_join *j = p->whole->join;
-    const struct page_stretch *x = &j->stretches[p->stretch];
-    const struct page_source *source;
-    const uint32_t *roots;
-    int rc;
+    struct page_piece x;
+    int rc = page_join_piece (p->whole, p->root, p->piece, p->first, p->end, &x,
+                              err);
 
-    if (p->stretch == j->n || x->first > p->end)
-        return 0;
-    p->stretch++;
-    p->last = x->last < p->end ? x->last : p->end;
-    if ((rc = j->open (j, x->file, &source, &roots, err)) < 0)
+    if (rc != 1)
         return rc;
-    if (source->page_size != p->whole->page_size)
-        return err_set (err, EBADMSG, "files of a database have pages of "
-                        "different sizes");
-    rc = begin_table (p, source, roots[p->root - ROOT_JOINED],
-                      p->first > x->first ? p->first : x->first, err);
-    return rc < 0 ? rc : 1;
-}
-
-static size_t first_stretch (const struct page_join *j, int64_t rowid)
-{
-    size_t low = 0, high = j->n;
-
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (j->stretches[mid].last < rowid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    p->piece++;
+    p->last = x.last;
+    rc = begin_table (p, x.source, x.root, x.first, err);
+    return rc < 0 ? tell_file (p, rc, err) : 1;
 }
 
 int page_scan_begin (struct page_scan *p, const struct page_source *source,
@@ -633,9 +449,9 @@ int page_scan_begin (struct page_scan *p, const struct page_source *source,
     p->window = malloc (WINDOW);
     if (!p->levels || !p->window)
         return err_set (err, ENOMEM, "no memory to read a table");
-    if (!is_joined (source, root))
+    if (!page_join_has (source, root))
         return begin_table (p, source, root, first, err);
-    p->stretch = first_stretch (source->join, first);
+    p->piece = page_join_first (source, first);
     return 0;                   // page_scan_next opens the file
 }
 
@@ -699,38 +515,4 @@ struct page_value page_scan_value (const struct page_scan *p, unsigned column)
         return page_int (page_scan_int (p, column, 0));
     return serial % 2 ? page_text (p->value[column], serial_bytes (serial))
                       : page_blob (p->value[column], serial_bytes (serial));
-}
-
-/* ---- the schema ---- */
-
-enum { SCHEMA_TYPE, SCHEMA_NAME, SCHEMA_TABLE, SCHEMA_ROOT };
-
-static bool is_text (const struct page_scan *p, unsigned column,
-                     const char *text)
-{
-    size_t n, size = strlen (text);
-    const char *s = page_scan_text (p, column, &n);
-
-    return s && n == size && memcmp (s, text, n) == 0;
-}
-
-int page_source_root (const struct page_source *s, const char *table,
-                      uint32_t *ret, struct err *err)
-{
-    struct page_scan p;
-    int rc = page_scan_begin (&p, s, 1, INT64_MIN, INT64_MAX, err);
-
-    *ret = 0;
-    for (unsigned i = 0; s->join && i < s->join->ntables; i++) {
-        if (strcmp (s->join->tables[i], table) == 0)
-            *ret = ROOT_JOINED + i;
-    }
-    while (rc == 0 && *ret == 0 && (rc = page_scan_next (&p, err)) == 1) {
-        if (is_text (&p, SCHEMA_TYPE, "table") &&
-            is_text (&p, SCHEMA_NAME, table))
-            *ret = (uint32_t)page_scan_int (&p, SCHEMA_ROOT, 0);
-        rc = 0;
-    }
-    page_scan_end (&p);
-    return rc < 0 ? rc : 0;
 }

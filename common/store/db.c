@@ -1,6 +1,7 @@
 /* common/store/db.c - SQLite with errors as sentences */
 #include "store/db.h"
 
+#include "store/fileio.h"
 #include "store/tree.h"
 
 #include <errno.h>
@@ -75,8 +76,16 @@ const char *db_held_vfs (void)
 int db_open (const char *path, int flags, sqlite3 **ret)
 {
     const char *vfs = tree_is_held (path) ? db_held_vfs () : NULL;
+    char plain[PATH_MAX];
 
     *ret = NULL;
+    // "file:a?mode=memory" is a name like any other: SQLite may have been
+    // compiled to take it for a URI
+    if (!(flags & SQLITE_OPEN_URI) && strncmp (path, "file:", 5) == 0) {
+        if (!fileio_join (plain, sizeof (plain), ".", path))
+            return SQLITE_CANTOPEN;
+        path = plain;
+    }
     if (tree_is_held (path) && !vfs)
         return SQLITE_NOMEM;
     return sqlite3_open_v2 (path, ret, flags, vfs);
@@ -100,7 +109,7 @@ static int errno_of (int code)
     case SQLITE_ABORT:
         return EINTR;
     default:
-        return EIO;
+        return code == SQLITE_CORRUPT_VTAB ? EBADMSG : EIO;
     }
 }
 

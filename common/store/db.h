@@ -14,8 +14,8 @@
 
 /* As sqlite3_open_v2, and also for held paths (store/tree.h): such a database
  * with its journal and log stays in the held directory, symbolic links are not
- * followed, and files that others have put beside it are not used.  Returns a
- * code of SQLite; the caller closes *ret in any case.
+ * followed, and files that others have put beside it are not used.  A path is
+ * a URI only with SQLITE_OPEN_URI.  Returns a code of SQLite; the caller closes *ret in any case.
  */
 int db_open (const char *path, int flags, sqlite3 **ret);
 
@@ -25,7 +25,8 @@ int db_open (const char *path, int flags, sqlite3 **ret);
 const char *db_held_vfs (void);
 
 /* The last error of 'db': -ENOSPC (disk full), -ENOMEM, -EROFS, -EBUSY (another
- * process has locked it) or -EIO, with "what: message" in 'err'.
+ * process has locked it), -EBADMSG (from a virtual table: what it reads is
+ * damaged) or -EIO, with "what: message" in 'err'.
  */
 int db_error (sqlite3 *db, const char *what, struct err *err);
 

@@ -166,6 +166,14 @@ names ()                            # of the jobs that were listed
     run ask query ops j --json
     expect_status 0
     [ -s "$part" ]
+    # and one that is another one, if its analysis.db is not here
+    find cache -name '*-*.db' ! -name '*.part-*' -delete
+    tr a-f b-g <"$part" >other
+    cat other >"$part"
+    run ask query ops j --json
+    expect_status 0
+    run "$ROLLCALL" fsck result "$(find cache -name '*-*.db' ! -name '*.part-*')"
+    expect_status 0
     # by hand
     mkdir copy
     "$ROLLCALL" archive result j --root root1 >copy/analysis.db 2>said

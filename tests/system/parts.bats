@@ -154,7 +154,7 @@ back beside analysis.db, or build or analyze the job again"
     rm "$b"
     (cd ../.. && "$ROLLCALL" analyze -q --one-file 1MB -o again job)
     cp "../../again/$OUT/"analysis.*.part-0002.db "$b"
-    refused "$b is not the part with ranks 16-31 that belongs to analysis.db"
+    refused "$b is not the part with ranks 16-31 that belongs to this analysis.db"
     head -c 300000 away >"$b"
     refused "has 300000 bytes instead of $(stat -c %s away)"
     cp away "$b"
@@ -164,21 +164,92 @@ back beside analysis.db, or build or analyze the job again"
         seek=$(($(grep -abo hcom_ "$b" | sed -n '900s/:.*//p') + 6))
     run "$ROLLCALL" fsck result .
     expect_status 1
-    shows "$b: it is not what was built with this analysis.db"
+    shows "$b is not what was built with this analysis.db"
 }
 
 # refused TEXT: by all that need rows of that part
 refused ()
 {
     run "$ROLLCALL" query --sql "SELECT * FROM CommAnalyzerTime" .
-    [ "$status" -ne 0 ]
+    expect_status 65
     shows "$1"
     run "$ROLLCALL" export --csv "$BATS_TEST_TMPDIR/csv" .
-    [ "$status" -ne 0 ]
+    expect_status 65
+    shows "$1"
+    run "$ROLLCALL" export --perfetto "$BATS_TEST_TMPDIR/trace" .
+    expect_status 65
+    shows "$1"
+    run "$ROLLCALL" findings --threshold slow_rank_percent=0.1 .
+    expect_status 65
     shows "$1"
     run "$ROLLCALL" fsck result .
     expect_status 1
-    shows "$b" "put it back beside analysis.db"
+    shows "$b" ", or build or analyze the job again"
+}
+
+@test "a part is damaged, a link, a directory; analysis.db alone: a sentence" {
+    local a b n
+
+    both_results
+    { read -r a; read -r b; } < <(parts_of res4)
+    cd res4/$OUT
+    cp "$b" ../../whole
+    printf Z | dd of="$b" bs=1 conv=notrunc status=none
+    refused "$b, the part of this result with ranks 16-31, is damaged ("
+    cp ../../whole "$b"
+    for ((n = 9; n < $(stat -c %s "$b") / 4096; n += 9)); do
+        dd if=/dev/zero of="$b" bs=4096 seek="$n" count=1 conv=notrunc \
+            status=none
+    done
+    refused "$b, the part of this result with ranks 16-31, is damaged (page "
+    rm "$b"
+    ln -s ../../whole "$b"
+    refused "is a symbolic link: put the file itself there"
+    rm "$b"
+    mkdir "$b"
+    refused "is no file: put it back beside analysis.db"
+    rmdir "$b"
+    cp ../../whole "$b"
+    is "rows" "$(rows_of ../../res1)" "$(rows_of .)"
+    # what needs no ops works with a copy of analysis.db
+    cp analysis.db ../../copy.db
+    cd ../..
+    "$ROLLCALL" query steps copy.db >copy.said
+    "$ROLLCALL" query steps res1 >res1.said
+    cmp res1.said copy.said
+    run "$ROLLCALL" query --sql "SELECT * FROM CommOp" copy.db
+    expect_status 65
+    shows "$a, the part of this result with ranks 0-15, is missing: put it back"
+}
+
+@test "parts in a directory of any name, of a result of any name, by any way" {
+    local odd="a b'c\"d?e#f%41" rows
+
+    make --ranks 16 --ops 40
+    "$ROLLCALL" analyze -q -o res1 job
+    rows=$(rows_of res1)
+    mkdir "$odd"
+    (cd "$odd" && "$ROLLCALL" analyze -q --one-file 400k \
+        -o "file:x?mode=memory" ../job)
+    is "rows" "$rows" "$(rows_of "$odd/file:x?mode=memory")"
+    cd "$odd"
+    is "rows here" "$rows" "$(rows_of "file:x?mode=memory")"
+    [ -e "file:x?mode=memory/$OUT/cluster_analysis.db" ]
+    mv "file:x?mode=memory/$OUT" moved
+    cd moved
+    is "rows of it" "$rows" "$(rows_of analysis.db)"
+    mv analysis.db "file:y?vfs=memdb"
+    is "rows of another name" "$rows" "$(rows_of "file:y?vfs=memdb")"
+    cd ..
+    ln -s "moved/file:y?vfs=memdb" link.db
+    is "rows by a link" "$rows" "$(rows_of link.db)"
+    is "ops by a link" "$("$ROLLCALL" query ops ../res1)" \
+        "$("$ROLLCALL" query ops link.db)"
+    # it is not a former result that is replaced: its parts stay
+    mv moved "file:x?mode=memory/$OUT"
+    "$ROLLCALL" analyze -q --only analysis.db -o "file:x?mode=memory" ../job
+    is "rows of what stays" "$rows" \
+        "$(rows_of "file:x?mode=memory/$OUT/file:y?vfs=memdb")"
 }
 
 @test "a part alone: sqlite3 and rollcall ask it" {
@@ -222,6 +293,10 @@ refused ()
     parts_of root/jobs/j >after
     ! cmp -s before after || fail "the parts were not replaced"
     is "fsck" "$rows" "$(rows_of root/jobs/j)"
+    # its size is that of all its files
+    "$ROLLCALL" jobs --json --root root >jobs.json
+    is "bytes" "$(cat root/jobs/j/$OUT/analysis*.db | wc -c)" \
+        "$(sed -n 's/.*"result_bytes": \([0-9]*\).*/\1/p' jobs.json)"
     run "$ROLLCALL" fsck aggregator root
     shows "1 result; 0 damaged"
     # a late rank
@@ -233,6 +308,11 @@ refused ()
     "$ROLLCALL" build --root root j >/dev/null || true
     is "files" "$RESULTS" "$(ls root/jobs/j/$OUT)"
     is "rows of one file" "$(rows_of full)" "$(rows_of root/jobs/j)"
+    # a job that goes leaves nothing
+    "$ROLLCALL" build --root root --one-file 400k j >/dev/null || true
+    [ "$(count_parts root/jobs/j)" -gt 1 ]
+    "$ROLLCALL" archive rm --root root --apply j >/dev/null
+    is "what is left" "" "$(ls root/jobs)"
 }
 
 @test "parts on a full disk: the former result stays" {

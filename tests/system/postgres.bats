@@ -105,12 +105,17 @@ all_rows ()
     "$ROLLCALL" archive tag four night
     "$ROLLCALL" jobs --job three --expect 5
     "$ROLLCALL" build three >/dev/null || true
+    # in parts, all of which count
+    "$ROLLCALL" build --one-file 10k one >/dev/null
+    [ -e "$ROLLCALL_ROOT"/jobs/one/*/analysis.*.part-0002.db ]
     push --migrate --all
     expect_status 0
     shows "tables of version 3 made"
     shows ": 4 jobs, "
     shows " in 1 transaction"
     same '"job": "four"' jobs_json
+    is "bytes" "$(cat "$ROLLCALL_ROOT"/jobs/one/*/analysis*.db | wc -c)" \
+        "$(ask "SELECT file_bytes FROM rollcall.job WHERE name='one'")"
     same '^four ' as_verb jobs
     same '"job": "three"' jobs_json --job three
     same "5 ranks: rollcall jobs --expect" as_verb jobs --job three

@@ -183,16 +183,16 @@ static void test_assigned (void **state)
 
 static bool too_many_files;
 
-int __real_finished_open_analysis (const char *path, sqlite3 **ret,
-                                   struct err *err);
-int __wrap_finished_open_analysis (const char *path, sqlite3 **ret,
-                                   struct err *err);
+int __real_finished_open_sums (const char *path, sqlite3 **ret,
+                                struct err *err);
+int __wrap_finished_open_sums (const char *path, sqlite3 **ret,
+                                struct err *err);
 
-int __wrap_finished_open_analysis (const char *path, sqlite3 **ret,
-                                   struct err *err)
+int __wrap_finished_open_sums (const char *path, sqlite3 **ret,
+                                struct err *err)
 {
     return too_many_files ? -EMFILE
-                          : __real_finished_open_analysis (path, ret, err);
+                          : __real_finished_open_sums (path, ret, err);
 }
 
 /* A result that could not be read for a while would have no numbers until it is

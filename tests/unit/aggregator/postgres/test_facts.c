@@ -70,6 +70,39 @@ static void test_tables (void **state)
     close_catalogue (&o);
 }
 
+static int column_of (const char *columns, const char *name)
+{
+    const char *at = strstr (columns, name);
+    int n = 0;
+
+    assert_non_null (at);
+    for (const char *p = columns; p < at; p++)
+        n += *p == ',';
+    return n;
+}
+
+/* The bytes of a result are those of all its files. */
+static void test_bytes_of_parts (void **state)
+{
+    const struct facts_table *t = &facts_tables[0];
+    struct catalogue *c;
+    char sql[FACTS_QUERY_MAX];
+    struct db_rows r;
+
+    (void)state;
+    assert_int_equal (catalogue_open_copy (&c, NULL), 0);
+    assert_int_equal (db_exec (catalogue_db (c), "INSERT INTO job_row (id, name,"
+                               " file_ino, file_bytes, part_bytes) VALUES (1, "
+                               "'a', 9, 5, 7)", NULL), 0);
+    PRINT (sql, "SELECT %s FROM %s", t->select, t->from);
+    r = db_rows (catalogue_db (c), NULL, sql, 1, "", "a");
+    assert_true (db_step (&r));
+    assert_int_equal (sqlite3_column_int (r.st, column_of (t->columns,
+                                                           "file_bytes")), 12);
+    assert_int_equal (db_end (&r), 0);
+    catalogue_close (c);
+}
+
 /* The tables of the catalogue can be filled from there, by the same names. */
 static void test_copy (void **state)
 {
@@ -119,12 +152,13 @@ static void test_sum (void **state)
     static const char *const changes[] = {
         "UPDATE job_row SET high=1", "UPDATE job_row SET tags='a'",
         "UPDATE job_row SET file_ns=7", "UPDATE job_row SET its_command='x'",
+        "UPDATE job_row SET file_bytes=5", "UPDATE job_row SET part_bytes=7",
         "INSERT INTO temp.claim VALUES (1, 0, 3, '', '', 8)",
         "UPDATE temp.claim SET world_size=9",
         "INSERT INTO temp.clock VALUES (1, 0, 'k', 'h', 5, 1)",
         "UPDATE temp.clock SET offset_ns=6",
     };
-    int64_t seen[9];
+    int64_t seen[11];
     struct catalogue *c;
     sqlite3 *db;
 
@@ -137,7 +171,7 @@ static void test_sum (void **state)
                                    "'a')", NULL), 0);
     seen[0] = sum_of (db);
     assert_int_not_equal (seen[0], 0);
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 10; i++) {
         assert_int_equal (db_exec (db, changes[i], NULL), 0);
         seen[i + 1] = sum_of (db);
         for (size_t k = 0; k <= i; k++)
@@ -241,7 +275,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_tables),
-        cmocka_unit_test (test_copy), cmocka_unit_test (test_sum),
+        cmocka_unit_test (test_copy), cmocka_unit_test (test_bytes_of_parts),
+        cmocka_unit_test (test_sum),
         cmocka_unit_test (test_claims), cmocka_unit_test (test_migrations),
     };
 

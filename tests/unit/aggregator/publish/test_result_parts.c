@@ -257,17 +257,17 @@ static void wrong_parts_are_refused (void **state)
     assert_int_equal (unlink (part_db[1]), 0);
     assert_int_equal (link (part_db[0], part_db[1]), 0);
     part_2_fails ("is not the part");
-    check_says ("it is not what was built");
+    check_says ("is not what was built");
     assert_int_equal (unlink (part_db[1]), 0);
     part_2_fails ("is missing: put it back");
-    check_says ("it is missing");
+    check_says ("is missing: put it back");
     // of another build
     make_part (1);
     assert_int_equal (db_open (part_db[1], SQLITE_OPEN_READWRITE, &to), 0);
     run_sql (to, "UPDATE Part SET id='fedcba9876543210'");
     (void)sqlite3_close (to);
     part_2_fails ("is not the part");
-    check_says ("it is not what was built");
+    check_says ("is not what was built");
     assert_int_equal (truncate (part_db[1], size - 4096), 0);
     part_2_fails (" bytes instead of ");
     check_says (".part-0002.db");
@@ -279,10 +279,10 @@ static void a_row_that_changed_is_noticed (void **state)
 
     (void)state;
     assert_int_equal (db_open (part_db[1], SQLITE_OPEN_READWRITE, &to), 0);
-    run_sql (to, "UPDATE CommAnalyzerTime SET elapse_time=2.5 WHERE rank=3 AND "
+    run_sql (to, "UPDATE CommAnalyzerTime SET elapse_time=4 WHERE rank=3 AND "
                  "elapse_time=3");
     (void)sqlite3_close (to);
-    check_says ("it is not what was built");
+    check_says ("is not what was built");
 }
 
 static void hostile_lists_are_refused (void **state)
@@ -321,6 +321,38 @@ static void touch (const char *name)
     assert_int_equal (fileio_replace (path, "x", 1, 0600, NULL), 0);
 }
 
+/* A sentence names the part, not only a page. */
+static void damage_is_told_with_the_part (void **state)
+{
+    int fd = open (part_db[1], O_RDWR | O_CLOEXEC);
+    char page[4096] = { 0 };
+
+    (void)state;
+    for (off_t at = size_of (part_db[1]) - 4096; at > 4096; at -= 4096)
+        assert_int_equal (pwrite (fd, page, sizeof (page), at), sizeof (page));
+    part_2_fails (", the part of this result with ranks 1,..., is damaged (");
+    check_says ("is damaged (");
+    assert_int_equal (pwrite (fd, page, sizeof (page), 0), sizeof (page));
+    part_2_fails ("is damaged (");
+    (void)close (fd);
+}
+
+static void a_link_is_no_part (void **state)
+{
+    char there[256];
+
+    (void)state;
+    (void)snprintf (there, sizeof (there), "%s.moved", part_db[1]);
+    assert_int_equal (rename (part_db[1], there), 0);
+    assert_int_equal (symlink (there, part_db[1]), 0);
+    part_2_fails ("is a symbolic link: put the file itself there");
+    check_says ("is a symbolic link: put the file itself there");
+    assert_int_equal (unlink (part_db[1]), 0);
+    assert_int_equal (mkdir (part_db[1], 0700), 0);
+    part_2_fails ("is no file: put it back");
+    check_says ("is no file: put it back");
+}
+
 /* Neither waits for one who writes. */
 static void a_pipe_is_no_part (void **state)
 {
@@ -329,8 +361,8 @@ static void a_pipe_is_no_part (void **state)
     assert_int_equal (mkfifo (part_db[1], 0600), 0);
     assert_int_equal (db_open (main_db, SQLITE_OPEN_READWRITE, &db), 0);
     run_sql (db, "UPDATE Part SET bytes=0 WHERE part=2");
-    part_2_fails ("cannot read");
-    check_says ("it is no file");
+    part_2_fails ("is no file: put it back");
+    check_says ("is no file");
 }
 
 static void a_link_leads_to_the_parts (void **state)
@@ -372,7 +404,7 @@ static void only_parts_that_nobody_names_are_removed (void **state)
     char kept[160];
 
     (void)state;
-    (void)snprintf (kept, sizeof (kept), "%s.before-rollcall", main_db);
+    (void)snprintf (kept, sizeof (kept), "%s/a copy.db", dir);
     assert_int_equal (rename (main_db, kept), 0);
     touch ("analysis.00000000000000aa.part-0001.db");
     touch ("analysis.mine.part-0001.db");
@@ -398,6 +430,7 @@ int main (void)
         TEST (statements_see_one_table), TEST (rowids_are_those_of_one_file),
         TEST (wrong_parts_are_refused), TEST (a_row_that_changed_is_noticed),
         TEST (hostile_lists_are_refused), TEST (a_pipe_is_no_part),
+        TEST (damage_is_told_with_the_part), TEST (a_link_is_no_part),
         TEST (a_link_leads_to_the_parts),
         TEST (a_result_that_is_replaced_is_opened_again),
         TEST (only_parts_that_nobody_names_are_removed),

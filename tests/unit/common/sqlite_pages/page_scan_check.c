@@ -3,6 +3,7 @@
 #include "common/sqlite_pages/page_scan_check.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 int scan_table (const struct page_source *s, uint32_t root, int64_t first,
@@ -63,4 +64,36 @@ void scan_gives (const char *path, int rc, const char *table,
     assert_int_equal (scan_file (path, table, &err), rc);
     if (!strstr (err.text, what))
         fail_msg ("\"%s\" is not \"%s\"", err.text, what);
+}
+
+struct page_source *scan_open (const char *path)
+{
+    struct page_source *s = NULL;
+    struct err err = { "" };
+
+    if (page_source_open (path, &s, &err) < 0)
+        fail_msg ("%s", err.text);
+    return s;
+}
+
+uint32_t scan_root (const struct page_source *s, const char *table)
+{
+    struct err err = { "" };
+    uint32_t root = 0;
+
+    if (strcmp (table, "sqlite_schema") == 0)
+        return 1;
+    if (page_source_root (s, table, &root, &err) < 0)
+        fail_msg ("%s", err.text);
+    return root;
+}
+
+void scan_rows_of_u (const char *path, unsigned n)
+{
+    char text[200];
+
+    (void)snprintf (text, sizeof (text), "DELETE FROM u;WITH RECURSIVE k(i) AS "
+                    "(SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i<%u) "
+                    "INSERT INTO u SELECT 10*i, i/2.0 FROM k", n);
+    pages_sql (path, text);
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define FALLBACK INT64_C (-77)
 
@@ -40,28 +39,6 @@ static void sql (const char *text)
 }
 
 /* ---- compared with SQLite ---- */
-
-static struct page_source *open_source (void)
-{
-    struct page_source *s = NULL;
-    struct err err = { "" };
-
-    if (page_source_open (p.sqlite, &s, &err) < 0)
-        fail_msg ("%s", err.text);
-    return s;
-}
-
-static uint32_t root_of (const struct page_source *s, const char *table)
-{
-    struct err err = { "" };
-    uint32_t root = 0;
-
-    if (strcmp (table, "sqlite_schema") == 0)
-        return 1;
-    if (page_source_root (s, table, &root, &err) < 0)
-        fail_msg ("%s", err.text);
-    return root;
-}
 
 static void same_text (const struct page_scan *scan, unsigned i,
                        sqlite3_stmt *st, int column)
@@ -126,7 +103,7 @@ static void same_value (const struct page_scan *scan, unsigned i,
 /* Both give the same rows; how many. */
 static size_t same_rows (const char *table, int64_t first, int64_t last)
 {
-    struct page_source *s = open_source ();
+    struct page_source *s = scan_open (p.sqlite);
     struct page_scan scan;
     struct err err = { "" };
     sqlite3 *db = NULL;
@@ -140,7 +117,7 @@ static size_t same_rows (const char *table, int64_t first, int64_t last)
                     (long long)first, (long long)last);
     assert_int_equal (db_open (p.sqlite, SQLITE_OPEN_READONLY, &db), 0);
     assert_int_equal (db_prepare (db, text, &st, NULL), 0);
-    rc = page_scan_begin (&scan, s, root_of (s, table), first, last, &err);
+    rc = page_scan_begin (&scan, s, scan_root (s, table), first, last, &err);
     while (rc == 0 && (rc = page_scan_next (&scan, &err)) == 1) {
         assert_int_equal (sqlite3_step (st), SQLITE_ROW);
         assert_true (scan.rowid == sqlite3_column_int64 (st, 0));
@@ -211,17 +188,6 @@ static int64_t interior_pages (void)
                                    " AND pagetype='internal'");
 }
 
-/* Rows 10, 20, ... */
-static void rows_of_u (unsigned n)
-{
-    char text[200];
-
-    (void)snprintf (text, sizeof (text), "DELETE FROM u;WITH RECURSIVE k(i) AS "
-                    "(SELECT 1 UNION ALL SELECT i+1 FROM k WHERE i<%u) "
-                    "INSERT INTO u SELECT 10*i, i/2.0 FROM k", n);
-    sql (text);
-}
-
 /* The first and the last row wanted, on and beside each row. */
 static void ranges (int64_t n, int64_t step)
 {
@@ -242,15 +208,15 @@ static void test_levels (void **state)
 {
     (void)state;
     ranges (0, 7);
-    rows_of_u (1);
+    scan_rows_of_u (p.sqlite, 1);
     ranges (1, 1);
-    rows_of_u (20);
+    scan_rows_of_u (p.sqlite, 20);
     assert_int_equal (interior_pages (), 0);
     ranges (20, 1);
-    rows_of_u (200);
+    scan_rows_of_u (p.sqlite, 200);
     assert_int_equal (interior_pages (), 1);
     ranges (200, 5);
-    rows_of_u (5000);
+    scan_rows_of_u (p.sqlite, 5000);
     assert_true (interior_pages () > 3);
     ranges (5000, 995);
     // each key of an interior page, which is the last row below it
@@ -270,7 +236,7 @@ static void test_columns (void **state)
     size_t n = strlen (text);
 
     (void)state;
-    rows_of_u (50);
+    scan_rows_of_u (p.sqlite, 50);
     sql ("ALTER TABLE u ADD COLUMN y;ALTER TABLE u ADD COLUMN z TEXT;"
          "INSERT INTO u VALUES (5, 1, 2, 'z')");
     assert_int_equal (all_same ("u"), 51);
@@ -286,87 +252,7 @@ static void test_columns (void **state)
     assert_int_equal (all_same ("wide"), 2);
 }
 
-/* ---- files that are not read ---- */
-
-static void gives (int rc, const char *table, const char *what)
-{
-    scan_gives (p.sqlite, rc, table, what);
-}
-
-static void test_names (void **state)
-{
-    struct page_source *s;
-    struct page_scan scan;
-    struct err err = { "" };
-
-    (void)state;
-    sql ("CREATE VIEW view AS SELECT * FROM t;CREATE TABLE keyed (a PRIMARY "
-         "KEY) WITHOUT ROWID");
-    s = open_source ();
-    assert_int_equal (root_of (s, "nobody"), 0);
-    assert_int_equal (root_of (s, "tt"), 0);
-    assert_int_equal (root_of (s, "view"), 0);
-    assert_int_equal (root_of (s, "t_key"), 0);
-    assert_true (root_of (s, "t") > 1);
-    for (uint32_t root = 0; root < 100000; root += 99999) {
-        assert_int_equal (page_scan_begin (&scan, s, root, 0, 9, &err),
-                          -EBADMSG);
-        page_scan_end (&scan);
-    }
-    page_source_close (s);
-    gives (-EBADMSG, "keyed", "of no table");
-}
-
-static void test_forms (void **state)
-{
-    sqlite3 *db = NULL;
-
-    (void)state;
-    assert_int_equal (db_open (p.sqlite, SQLITE_OPEN_READWRITE, &db), 0);
-    assert_int_equal (db_exec (db, "PRAGMA journal_mode=WAL;INSERT INTO u "
-                                   "VALUES (1, 2)", NULL), 0);
-    gives (-ENOTSUP, "u", "is writing to");
-    assert_int_equal (db_exec (db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL), 0);
-    gives (0, "u", "");
-    assert_int_equal (all_same ("u"), 1);
-    (void)sqlite3_close (db);
-    fresh (PAGE, "PRAGMA encoding='UTF-16le';" SCHEMA);
-    gives (-ENOTSUP, "u", "only SQLite reads");
-}
-
-static void opens (int rc, const char *path)
-{
-    struct page_source *s = NULL;
-    struct err err = { "" };
-
-    assert_int_equal (page_source_open (path, &s, &err), rc);
-    assert_true (*err.text);
-}
-
-static void test_no_database (void **state)
-{
-    char link[100];
-
-    (void)state;
-    opens (-EISDIR, p.dir);
-    opens (-ENOENT, "/nonexistent/a.db");
-    (void)snprintf (link, sizeof (link), "%s/link", p.dir);
-    assert_int_equal (symlink (p.sqlite, link), 0);
-    opens (-ELOOP, link);
-    (void)unlink (link);
-    rows_of_u (600);
-    for (off_t size = pages_number (p.sqlite, "PRAGMA page_count") * PAGE - 1;
-         size >= 0; size -= size > 2 * PAGE ? 250 : 50) {
-        struct err err = { "" };
-
-        assert_int_equal (truncate (p.sqlite, size), 0);
-        assert_int_equal (scan_file (p.sqlite, "u", &err), -EBADMSG);
-        if (size < 100)
-            assert_non_null (strstr (err.text, "is no database"));
-    }
-}
-
-/* ---- several, and connections ---- */
+/* ---- several ---- */
 
 struct half {
     const struct page_source *source;
@@ -377,7 +263,7 @@ static int scan_half (void *state, size_t piece, struct err *err)
 {
     struct half *h = state;
     struct page_scan scan;
-    uint32_t root = root_of (h->source, "u");
+    uint32_t root = scan_root (h->source, "u");
     int rc = page_scan_begin (&scan, h->source, root, piece ? 25001 : INT64_MIN,
                               piece ? INT64_MAX : 25000, err);
 
@@ -397,8 +283,8 @@ static void test_threads (void **state)
     struct err err = { "" };
 
     (void)state;
-    rows_of_u (5000);
-    s = open_source ();
+    scan_rows_of_u (p.sqlite, 5000);
+    s = scan_open (p.sqlite);
     for (int round = 0; round < 20; round++) {
         struct half halves[2] = { { .source = s }, { .source = s } };
         void *states[2] = { &halves[0], &halves[1] };
@@ -411,43 +297,6 @@ static void test_threads (void **state)
     page_source_close (s);
 }
 
-static int64_t rows_by (sqlite3 *db)
-{
-    struct page_source *s = NULL;
-    struct err err = { "" };
-    int64_t rows = 0;
-
-    if (page_source_of (db, NULL, &s, &err) < 0 ||
-        scan_table (s, root_of (s, "u"), INT64_MIN, INT64_MAX, &rows,
-                    &err) < 0)
-        fail_msg ("%s", err.text);
-    page_source_close (s);
-    return rows;
-}
-
-static void test_connection (void **state)
-{
-    struct page_source *s = NULL;
-    struct err err = { "" };
-    sqlite3 *db = NULL;
-
-    (void)state;
-    assert_int_equal (db_open (p.sqlite, SQLITE_OPEN_READWRITE, &db), 0);
-    assert_int_equal (rows_by (db), 0);
-    assert_true (sqlite3_get_autocommit (db));
-    assert_int_equal (db_exec (db, "BEGIN;INSERT INTO u VALUES (1, 2), (2, 3)",
-                               &err), 0);
-    assert_int_equal (rows_by (db), 2);
-    assert_false (sqlite3_get_autocommit (db));
-    assert_int_equal (db_exec (db, "INSERT INTO u VALUES (3, 4);ROLLBACK",
-                               &err), 0);
-    assert_int_equal (rows_by (db), 2);
-    (void)sqlite3_close (db);
-    assert_int_equal (db_open (":memory:", SQLITE_OPEN_READWRITE, &db), 0);
-    assert_int_equal (page_source_of (db, NULL, &s, &err), -ENOENT);
-    (void)sqlite3_close (db);
-}
-
 int main (void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown (f, start, end)
@@ -456,11 +305,7 @@ int main (void)
         TEST (test_serial_types),
         TEST (test_levels),
         TEST (test_columns),
-        TEST (test_names),
-        TEST (test_forms),
-        TEST (test_no_database),
         TEST (test_threads),
-        TEST (test_connection),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
