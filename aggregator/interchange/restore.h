@@ -41,8 +41,9 @@ struct restore_sums {
  * are read, contents stay there, as if they had been let go.  The new root has
  * the id of the former one and becomes the owner of its objects.  What had not
  * been uploaded is not in it.  'say' gets a sentence for each thing that is
- * damaged, and for each job that is known to lack something.  Errors as backup_restore and of object_store.h; -ENOENT: there is
- * nothing of this id.
+ * damaged, and for each job that is known to lack something.  Errors as
+ * backup_restore and of object_store.h; -ENOENT: there is nothing of this id;
+ * -EBUSY also if the former root still lives: the new one is not all that it had.
  */
 int restore_from_store (const struct object_options *opt, const char *id,
                         const char *root,

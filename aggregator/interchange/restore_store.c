@@ -25,6 +25,8 @@
 #define WINDOW_MAX ((size_t)1 << 20)    // bytes of one question; or some blocks
 #define BLOCKS 4
 #define NEAR 65536              // bytes: fewer are not worth another question
+#define NUMBERS_LEFT 1000       // of segments that the former root may have, and did
+                                // not upload: one may still be on its way
 
 /* ---- which roots ---- */
 
@@ -38,13 +40,17 @@ struct listing {
 static bool parse_key (const char *key, char id[ROOT_ID_SIZE], int64_t *segment)
 {
     size_t n = strspn (key, "0123456789abcdef");
+    char ours[OBJECT_MARK_KEY_MAX];
 
     if (n != ROOT_ID_SIZE - 1 ||
         strncmp (key + n, SEGMENTS, sizeof (SEGMENTS) - 1) != 0)
         return false;
     (void)snprintf (id, ROOT_ID_SIZE, "%s", key);
-    return units_int (key + n + sizeof (SEGMENTS) - 1, 1, LEDGER_SEGMENT_MAX,
-                      segment) == 0;
+    if (units_int (key + n + sizeof (SEGMENTS) - 1, 1, LEDGER_SEGMENT_MAX,
+                   segment) < 0)
+        return false;
+    object_mark_key (id, *segment, ours);
+    return strcmp (key, ours) == 0;     // with all its zeros
 }
 
 /* Keys come in order. */
@@ -85,6 +91,12 @@ int restore_list (struct object_store *s, struct stored_root **list, size_t *n,
 
 /* ---- one segment ---- */
 
+struct stored_segment {
+    int64_t number;
+    uint64_t size;              // bytes
+    char etag[OBJECT_ETAG_MAX];
+};
+
 struct taking {
     const struct object_options *opt;
     struct object_store *store;
@@ -92,7 +104,7 @@ struct taking {
     struct ledger *ledger;      // of the part
     uint64_t block;             // bytes: holes begin and end with one
     struct restore_sums *sums;
-    struct object_facts *list;  // the segments
+    struct stored_segment *list;
     size_t n;
     void (*say) (void *arg, const char *sentence);
     void *arg;
@@ -102,7 +114,8 @@ struct taking {
 /* What of an object is here: the bytes of the last questions. */
 struct window {
     struct taking *t;
-    const struct object_facts *object;
+    char key[OBJECT_MARK_KEY_MAX];
+    uint64_t whole;             // bytes of the object
     int fd;
     uint8_t *bytes;
     uint64_t at, end;           // the last one, which is in 'bytes'
@@ -118,9 +131,9 @@ static void leave_out (struct window *w, uint64_t up_to)
 
 static int fetch (struct window *w, uint64_t at)
 {
-    uint64_t left = w->object->size - at;
+    uint64_t left = w->whole - at;
     size_t n = left < w->size ? (size_t)left : w->size;
-    int rc = object_get (w->t->store, w->object->key, at, w->bytes, n,
+    int rc = object_get (w->t->store, w->key, at, w->bytes, n,
                          w->t->err);
 
     if (rc < 0)
@@ -141,7 +154,7 @@ static int reach (struct window *w, uint64_t at)
     size_t least = BLOCKS * (size_t)w->t->block;
 
     if (at >= w->at && (at + RECORD_MAX <= w->end ||
-                        w->end == w->object->size))
+                        w->end == w->whole))
         return 0;
     if (w->end > 0 && from < w->end + NEAR) {
         w->size = 2 * w->size < w->most ? 2 * w->size : w->most;
@@ -172,7 +185,7 @@ static int fetch_up_to (struct window *w, uint64_t end)
  */
 static int take_heads (struct window *w, struct record *r)
 {
-    uint64_t at = 0, size = w->object->size;
+    uint64_t at = 0, size = w->whole;
     int rc = 0;
 
     while (rc == 0 && at < size) {
@@ -202,14 +215,15 @@ static int check_hole (const struct window *w)
                               t->part);
 }
 
-static int take_bytes (struct taking *t, const struct object_facts *o, int fd)
+static int take_bytes (struct taking *t, const struct stored_segment *o, int fd)
 {
     size_t least = BLOCKS * (size_t)t->block;
-    struct window w = { .t = t, .object = o, .fd = fd, .hole = UINT64_MAX,
+    struct window w = { .t = t, .whole = o->size, .fd = fd, .hole = UINT64_MAX,
                         .most = least > WINDOW_MAX ? least : WINDOW_MAX };
     struct record *r = malloc (sizeof (*r));
     int rc;
 
+    object_mark_key (t->id, o->number, w.key);
     w.bytes = malloc (w.most);
     rc = r && w.bytes ? take_heads (&w, r)
                       : err_set (t->err, ENOMEM, "no memory to restore");
@@ -246,13 +260,12 @@ static int look (struct taking *t, int64_t segment, uint64_t size, size_t *bad)
     return rc;
 }
 
-static int take_file (struct taking *t, const struct object_facts *o,
-                      int64_t segment)
+static int take_file (struct taking *t, const struct stored_segment *o)
 {
     char path[PATH_MAX];
     int fd, rc;
 
-    store_segment_path (t->part, segment, path);
+    store_segment_path (t->part, o->number, path);
     fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
                FILEIO_FILE_MODE);
     if (fd < 0)
@@ -263,26 +276,24 @@ static int take_file (struct taking *t, const struct object_facts *o,
 }
 
 /* What came wrong is asked for once more: the way may be to blame. */
-static int take_segment (struct taking *t, const struct object_facts *o)
+static int take_segment (struct taking *t, const struct stored_segment *o)
 {
     struct object_mark m = { .state = OBJECT_WHOLE, .size = o->size,
                              .evicted = true, .freed = true };
-    char id[ROOT_ID_SIZE], text[128];
+    char text[128];
     size_t bad = 1;
-    int64_t segment;
     int rc;
 
-    (void)parse_key (o->key, id, &segment);
     PRINT (m.url, "%s", object_store_url (t->store));
     PRINT (m.etag, "%s", o->etag);
-    rc = object_mark_set (t->part, segment, &m, t->err);
+    rc = object_mark_set (t->part, o->number, &m, t->err);
     for (int i = 0; i < 2 && bad > 0 && rc == 0; i++) {
-        if ((rc = take_file (t, o, segment)) == 0)
-            rc = look (t, segment, o->size, &bad);
+        if ((rc = take_file (t, o)) == 0)
+            rc = look (t, o->number, o->size, &bad);
     }
     if (rc == 0 && bad > 0) {
         PRINT (text, "segment %lld is damaged in %zu places in the store",
-               (long long)segment, bad);
+               (long long)o->number, bad);
         t->say (t->arg, text);
         t->sums->damaged += bad;
     }
@@ -295,27 +306,28 @@ static int take_segment (struct taking *t, const struct object_facts *o)
 
 static int on_segment (void *arg, const struct object_facts *o)
 {
+    struct stored_segment one = { .size = o->size };
     struct taking *t = arg;
     char id[ROOT_ID_SIZE];
-    int64_t segment;
 
-    if (!parse_key (o->key, id, &segment))
+    if (!parse_key (o->key, id, &one.number))
         return 0;
-    return vec_push (&t->list, &t->n, o, sizeof (*o)) < 0
+    PRINT (one.etag, "%s", o->etag);
+    return vec_push (&t->list, &t->n, &one, sizeof (one)) < 0
                ? err_set (t->err, ENOMEM, "no memory to list a store") : 0;
 }
 
-/* What is written to next is none of those that are there. */
+/* What is written to next is none of those that are there, or come late. */
 static int begin_next (struct taking *t)
 {
-    char path[PATH_MAX], id[ROOT_ID_SIZE];
-    int64_t last = 0, segment;
+    char path[PATH_MAX];
+    int64_t last = 0;
 
     for (size_t i = 0; i < t->n; i++) {
-        if (parse_key (t->list[i].key, id, &segment) && segment > last)
-            last = segment;
+        if (t->list[i].number > last)
+            last = t->list[i].number;
     }
-    store_segment_path (t->part, last + 1, path);
+    store_segment_path (t->part, last + 1 + NUMBERS_LEFT, path);
     return fileio_replace (path, "", 0, FILEIO_FILE_MODE, t->err);
 }
 
@@ -370,10 +382,17 @@ static int rebuild (struct taking *t)
     return rc < 0 ? rc : look_at_jobs (t);
 }
 
+static int list_segments (struct taking *t)
+{
+    char prefix[ROOT_ID_SIZE + sizeof (SEGMENTS)];
+
+    PRINT (prefix, "%.32s" SEGMENTS, t->id);
+    return object_list (t->store, prefix, on_segment, t, t->err);
+}
+
 static int fill_from_store (void *arg, const char *part, struct err *err)
 {
     struct taking *t = arg;
-    char prefix[ROOT_ID_SIZE + sizeof (SEGMENTS)];
     struct statvfs fs;
     int rc;
 
@@ -381,8 +400,7 @@ static int fill_from_store (void *arg, const char *part, struct err *err)
     t->err = err;
     t->block = statvfs (part, &fs) == 0 && fs.f_bsize > 4096 ? fs.f_bsize
                                                              : 4096;
-    PRINT (prefix, "%.32s" SEGMENTS, t->id);
-    rc = object_list (t->store, prefix, on_segment, t, err);
+    rc = list_segments (t);
     if (rc == 0 && t->n == 0)
         rc = err_set (err, ENOENT, "%s/%.32s has no segments",
                       object_store_url (t->store), t->id);
@@ -396,19 +414,65 @@ static int fill_from_store (void *arg, const char *part, struct err *err)
     return rc;
 }
 
+/* ---- whose they are ---- */
+
+static int by_number (const void *pa, const void *pb)
+{
+    const struct stored_segment *a = pa, *b = pb;
+
+    return cmp_int64 (&a->number, &b->number);
+}
+
+/* Whether the list is the same again, now that the former root may write there no
+ * more.
+ */
+static int list_again (struct taking *t)
+{
+    size_t had = t->n;
+    int rc = list_segments (t);
+    bool same = t->n == 2 * had;
+
+    for (size_t i = 0; i < 2 && same; i++)
+        qsort (t->list + i * had, had, sizeof (*t->list), by_number);
+    for (size_t i = 0; i < had && same; i++)
+        same = t->list[i].number == t->list[had + i].number;
+    return rc < 0 || same
+               ? rc : err_set (t->err, EBUSY, "the root that has these objects "
+                               "still lives: it has changed them meanwhile; stop "
+                               "it, and restore once more, to another directory");
+}
+
+/* The root is there already: an interruption is not one that changed nothing. */
+static int take_over (struct taking *t, const char *root)
+{
+    int rc = object_owner_become (t->store, root, t->id, t->err);
+
+    if (rc < 0)
+        return err_prefix (t->err, rc == -EINTR ? -ECANCELED : rc, "%s is made, "
+                           "but not yet the owner of its objects: rollcall fsck "
+                           "aggregator --store %s --take-over", root,
+                           object_store_url (t->store));
+    rc = list_again (t);
+    return rc == 0 || rc == -EBUSY
+               ? rc : err_prefix (t->err, rc == -EINTR ? -ECANCELED : rc,
+                                  "%s is made, but whether the former root still "
+                                  "lives is not known", root);
+}
+
 int restore_from_store (const struct object_options *opt, const char *id,
                         const char *root,
                         void (*say) (void *arg, const char *sentence),
                         void *arg, struct restore_sums *ret, struct err *err)
 {
-    struct taking t = { .opt = opt, .id = id, .sums = ret, .say = say, .arg = arg };
+    struct taking t = { .opt = opt, .id = id, .sums = ret, .say = say,
+                        .arg = arg, .err = err };
     int rc;
 
     *ret = (struct restore_sums){ .segments = 0 };
     if ((rc = object_store_open (opt, &t.store, err)) == 0)
         rc = restore_root (root, fill_from_store, &t, err);
     if (rc == 0)
-        rc = object_owner_become (t.store, root, id, err);
+        rc = take_over (&t, root);
     object_store_close (t.store);
     free (t.list);
     return rc;

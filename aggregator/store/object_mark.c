@@ -115,6 +115,7 @@ bool object_place_is (const struct object_place *place,
 
 /* ---- marks ---- */
 
+/* What cannot be parsed may have said that bytes are elsewhere. */
 static void parse (const struct buf *text, struct object_mark *ret)
 {
     struct json *j = json_parse ((const char *)text->data, text->size, NULL);
@@ -130,6 +131,8 @@ static void parse (const struct buf *text, struct object_mark *ret)
         PRINT (ret->etag, "%s", json_text (json_get (j, "etag"), ""));
         ret->evicted = json_is_true (json_get (j, "evicted"));
         ret->freed = json_is_true (json_get (j, "freed"));
+    } else {
+        ret->evicted = true;
     }
     json_free (j);
 }
@@ -146,6 +149,7 @@ int object_mark_read (const char *root, int64_t segment,
     buf_init (&text, MARK_BYTES_MAX);
     if ((rc = fileio_read_at (AT_FDCWD, path, &text, err)) == 0)
         parse (&text, ret);
+    ret->evicted = ret->evicted || rc == -EFBIG;
     buf_fini (&text);
     if (is_there (root, true, segment))
         ret->state = OBJECT_GONE;

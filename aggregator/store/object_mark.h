@@ -62,7 +62,9 @@ int object_place_read (const char *root, struct object_place *ret,
 bool object_place_is (const struct object_place *place,
                       const struct object_store *s);
 
-/* What a segment's mark says; a mark that cannot be parsed counts as none. */
+/* What a segment's mark says; one that cannot be parsed counts as none, but as
+ * 'evicted': a hole is not taken for zeros.
+ */
 int object_mark_read (const char *root, int64_t segment,
                       struct object_mark *ret, struct err *err);
 

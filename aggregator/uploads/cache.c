@@ -71,28 +71,21 @@ static bool is_linked (int fd)
 /* The mark comes first: a backup that links the file after this looks at it.  1:
  * a backup has linked it.
  */
-static int let_go (const struct cache *c, int64_t segment,
+static int let_go (const struct cache *c, int64_t segment, int fd,
                    struct object_mark *m, struct err *err)
 {
-    char path[PATH_MAX];
-    int fd, rc;
+    bool was = m->evicted;      // an earlier process has begun
+    int rc;
 
-    store_segment_path (c->root, segment, path);
-    fd = open (path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return errno == ENOENT ? -ESTALE : err_sys (err, errno, "cannot open %s",
-                                                    path);
-    rc = is_linked (fd);
     m->evicted = true;
-    if (rc == 0 && (rc = object_mark_set (c->root, segment, m, err)) == 0) {
-        rc = is_linked (fd) ? 1 : punch_all (fd, m, segment, err);
-        // nothing was punched
-        m->evicted = rc != 1 && rc != -EOPNOTSUPP;
-        m->freed = rc == 0;
-        if (rc == 0 || !m->evicted)
-            (void)object_mark_set (c->root, segment, m, NULL);
-    }
-    (void)close (fd);
+    if ((rc = object_mark_set (c->root, segment, m, err)) < 0)
+        return rc;
+    rc = is_linked (fd) ? 1 : punch_all (fd, m, segment, err);
+    m->freed = rc == 0;
+    if (rc == 1 || rc == -EOPNOTSUPP)
+        m->evicted = was;       // nothing was punched
+    if (rc >= 0 || rc == -EOPNOTSUPP)
+        (void)object_mark_set (c->root, segment, m, NULL);
     return rc;
 }
 
@@ -110,31 +103,48 @@ static int look (const struct cache *c, int64_t segment,
            : rc < 0 ? rc : f.size == m->size && strcmp (f.etag, m->etag) == 0;
 }
 
-/* 0: it went; 1: it stays; 2: its object is not there. */
+/* 0: it went; 1: it stays; 2: its object is not there; -ESTALE: it was collected
+ * meanwhile.
+ */
+static int evict_file (const struct cache *c, int64_t segment, int fd,
+                       struct object_mark *m, struct store_extent *lost,
+                       struct err *err)
+{
+    int rc = look (c, segment, m, err);
+
+    if (rc < 0)
+        return rc;
+    if (rc > 0)
+        return let_go (c, segment, fd, m, err);
+    if (m->evicted)             // a check says what is lost
+        return 1;
+    m->state = OBJECT_BEGUN;
+    *lost = (struct store_extent){ segment, m->size };
+    rc = object_mark_set (c->root, segment, m, err);
+    return rc < 0 ? rc : 2;
+}
+
+/* What a backup has linked stays, and is no reason to ask the store. */
 static int evict (const struct cache *c, int64_t segment,
                   struct cache_state *ret, struct store_extent *lost,
                   struct err *err)
 {
+    char path[PATH_MAX];
     struct object_mark m;
-    int rc = object_mark_read (c->root, segment, &m, err);
+    int fd, rc = object_mark_read (c->root, segment, &m, err);
 
     if (rc < 0 || m.state != OBJECT_WHOLE || m.freed ||
         strcmp (m.url, object_store_url (c->store)) != 0)
         return rc < 0 ? rc : 1;
-    if ((rc = look (c, segment, &m, err)) < 0)
-        return rc;
-    if (rc == 0 && m.evicted)   // a check says what is lost
-        return 1;
-    if (rc == 0) {
-        m.state = OBJECT_BEGUN;
-        *lost = (struct store_extent){ segment, m.size };
-        rc = object_mark_set (c->root, segment, &m, err);
-        return rc == -ESTALE ? 1 : rc < 0 ? rc : 2;     // collected meanwhile
-    }
-    if ((rc = let_go (c, segment, &m, err)) == -ESTALE)
-        return 1;
-    ret->linked += rc == 1;
-    return rc;
+    store_segment_path (c->root, segment, path);
+    fd = open (path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return errno == ENOENT ? 1 : err_sys (err, errno, "cannot open %s",
+                                              path);
+    rc = is_linked (fd) ? 1 : evict_file (c, segment, fd, &m, lost, err);
+    ret->linked += rc == 1 && is_linked (fd);
+    (void)close (fd);
+    return rc == -ESTALE ? 1 : rc;
 }
 
 /* ---- all ---- */

@@ -330,19 +330,32 @@ static void take_off (struct uploads *u, const struct store_extent *e, int rc)
         u->conflict = e->segment;
 }
 
-/* The same for the status; (e is NULL) of deletions. */
-static void note (struct uploads *u, const struct store_extent *e, int rc,
-                  const struct err *err)
+/* For the status. */
+static void tell (struct uploads_state *s, int rc, const struct err *err)
 {
-    struct uploads_state *s = &u->state;
-
-    (void)pthread_mutex_lock (&u->lock);
     s->error = rc < 0 && rc != -EEXIST ? -rc : 0;
     PRINT (s->why, "%s", s->error ? err->text : "");
     if (rc == -EEXIST)
         PRINT (s->conflict, "%s", err->text);
-    if (e)
-        take_off (u, e, rc);
+}
+
+static void note (struct uploads *u, int rc, const struct err *err)
+{
+    (void)pthread_mutex_lock (&u->lock);
+    tell (&u->state, rc, err);
+    (void)pthread_mutex_unlock (&u->lock);
+}
+
+/* And of the rest, at once: nobody sees a store that is back for a moment. */
+static void note_carried (struct uploads *u, const struct store_extent *e,
+                          int rc, const struct err *err, int rest,
+                          const struct err *why)
+{
+    (void)pthread_mutex_lock (&u->lock);
+    tell (&u->state, rc, err);
+    if (u->state.error == 0 && rest < 0)
+        tell (&u->state, rest, why);
+    take_off (u, e, rc);
     (void)pthread_mutex_unlock (&u->lock);
 }
 
@@ -370,7 +383,7 @@ static int probe (struct uploads *u)
     int rc = object_owner_probe (u->store, u->root, u->id, &why, &err);
 
     u->probed = rc == 0;
-    note (u, NULL, rc, &err);
+    note (u, rc, &err);
     return rc;
 }
 
@@ -403,13 +416,11 @@ static int do_some (struct uploads *u)
     }
     if (!first_of (u, &e)) {
         sum_early (u);
-        note (u, NULL, deleted, &why);
+        note (u, deleted, &why);
         return deleted;
     }
     rc = carry (u, &e, &err);
-    note (u, &e, rc, &err);
-    if (rc >= 0 && deleted < 0)
-        note (u, NULL, deleted, &why);
+    note_carried (u, &e, rc, &err, deleted, &why);
     return rc == -EEXIST ? 0 : rc;
 }
 
@@ -474,7 +485,8 @@ static int check_place (struct uploads *u, struct err *err)
                                    (long long)numbers[i], former.endpoint)
                      : err_set (err, EEXIST, "segment %lld is only in %s at %s, "
                                 "which has to be the store of this root",
-                                (long long)numbers[i], m.url, former.endpoint);
+                                (long long)numbers[i], former.url,
+                                former.endpoint);
     }
     free (numbers);
     return rc;

@@ -16,7 +16,9 @@ struct object_store {
     char bucket[URL_BUCKET_MAX + 1], prefix[URL_PREFIX_MAX + 2];
     char endpoint[512], region[64];
     char *ca_file, *proxy;      // or NULL
+    struct http_options how;    // of its connection
     struct http *http;
+    struct object_store *twin;  // object_twin; NULL: none yet
     struct credentials credentials;
     bool has_credentials;
     unsigned tries;
@@ -48,6 +50,12 @@ struct ask {
  */
 int object_ask (struct object_store *s, const struct ask *q,
                 struct http_answer *ret, struct err *err);
+
+/* A second client like this one, with a connection of its own, for another thread;
+ * its counts are those of the first one, too.  It is kept until that is closed.
+ * NULL: no memory, or the first one has a limit of bytes/s, which two would double.
+ */
+struct object_store *object_twin (struct object_store *s);
 
 /* The pause before the n-th repetition, from 1. */
 int64_t object_pause_ns (unsigned n, double jitter);

@@ -12,8 +12,9 @@
 
 #define PARTS_MAX 10000         // S3's limit
 
-#define THREADS 2               // one sends parts while the other hashes the next
-                                // ones
+#define LANES 2                 // threads that hash and send, with a connection
+                                // each: the store has the next part while it ends
+                                // one
 #define GROUP PART_GROUP
 
 struct file {
@@ -23,10 +24,12 @@ struct file {
     struct part_sum *sums;
     size_t nparts, known;       // of the first ones the sums were there before
     char (*there)[OBJECT_ETAG_MAX];     // etags of parts that the store has; ""
-    struct hasher {             // of each thread
+    atomic_bool over;           // a lane has failed
+    struct lane {
         struct file *of;
+        struct object_store *store;
         struct part_hasher *parts;
-    } hashers[THREADS];
+    } lanes[LANES];
 };
 
 /* ---- the local side ---- */
@@ -59,8 +62,8 @@ static bool is_part_there (const struct file *f, size_t i)
 /* In any order, by several threads. */
 static int hash_group (void *arg, size_t group, struct err *err)
 {
-    struct hasher *h = arg;
-    struct file *f = h->of;
+    struct lane *l = arg;
+    struct file *f = l->of;
     size_t i = group * GROUP, end = i + GROUP, whole;
     int fd = f->file->fd, rc = 0;
 
@@ -70,7 +73,7 @@ static int hash_group (void *arg, size_t group, struct err *err)
         i = f->known;
     whole = end - (part_size (f, end - 1) < OBJECT_PART_BYTES);
     if (whole > i)
-        rc = part_hash (h->parts, fd, i, whole - i, &f->sums[i], err);
+        rc = part_hash (l->parts, fd, i, whole - i, &f->sums[i], err);
     if (rc == 0 && whole < end)
         rc = part_hash_short (fd, whole, part_size (f, whole), &f->sums[whole],
                               err);
@@ -103,9 +106,9 @@ static int file_init (struct file *f, struct object_store *s,
                         file->key);
     f->sums = calloc (f->nparts, sizeof (*f->sums));
     f->there = calloc (f->nparts, sizeof (*f->there));
-    for (int i = 0; i < THREADS; i++) {
-        f->hashers[i] = (struct hasher){ f, part_hasher_create () };
-        if (!f->hashers[i].parts)
+    for (int i = 0; i < LANES; i++) {
+        f->lanes[i] = (struct lane){ f, s, part_hasher_create () };
+        if (!f->lanes[i].parts)
             rc = -ENOMEM;
     }
     if (!f->sums || !f->there || rc < 0)
@@ -116,8 +119,8 @@ static int file_init (struct file *f, struct object_store *s,
 
 static void file_fini (struct file *f)
 {
-    for (int i = 0; i < THREADS; i++)
-        part_hasher_destroy (f->hashers[i].parts);
+    for (int i = 0; i < LANES; i++)
+        part_hasher_destroy (f->lanes[i].parts);
     free (f->sums);
     free (f->there);
 }
@@ -194,16 +197,15 @@ static int compare (struct file *f)
     return rc;
 }
 
-static int each_group (struct file *f,
-                       int (*work) (void *, size_t, struct err *),
-                       int (*in_turn) (void *, size_t, struct err *))
+static int each_group (struct file *f, unsigned lanes,
+                       int (*work) (void *, size_t, struct err *))
 {
-    struct thread_pieces p = { groups_of (f), work, in_turn };
-    void *states[THREADS];
+    struct thread_pieces p = { groups_of (f), work, NULL };
+    void *states[LANES];
 
-    for (int i = 0; i < THREADS; i++)
-        states[i] = &f->hashers[i];
-    return thread_each (&p, states, p.n < THREADS ? (unsigned)p.n : THREADS,
+    for (int i = 0; i < LANES; i++)
+        states[i] = &f->lanes[i];
+    return thread_each (&p, states, p.n < lanes ? (unsigned)p.n : lanes,
                         f->err);
 }
 
@@ -214,7 +216,7 @@ int object_check_file (struct object_store *s, struct object_file *file,
     int rc = file_init (&f, s, file, err);
 
     if (rc == 0)
-        rc = each_group (&f, hash_group, NULL);
+        rc = each_group (&f, LANES, hash_group);
     if (rc == 0)
         rc = compare (&f);
     file_fini (&f);
@@ -222,6 +224,12 @@ int object_check_file (struct object_store *s, struct object_file *file,
 }
 
 /* ---- an upload in parts ---- */
+
+static void give_up (struct file *f)
+{
+    (void)object_abort (f->store, f->file->key, f->file->upload, NULL);
+    f->file->upload[0] = '\0';
+}
 
 static int begin (struct file *f)
 {
@@ -241,8 +249,11 @@ static int begin (struct file *f)
                       f->file->key);
     buf_fini (&a.body);
     memset (f->there, 0, f->nparts * sizeof (*f->there));
-    return rc < 0 || !f->file->begun
-               ? rc : f->file->begun (f->file->arg, f->file->upload, f->err);
+    if (rc < 0 || !f->file->begun ||
+        (rc = f->file->begun (f->file->arg, f->file->upload, f->err)) == 0)
+        return rc;
+    give_up (f);                // nobody else would know of it
+    return rc;
 }
 
 static void take_part (struct file *f, const char *s, size_t n)
@@ -257,26 +268,41 @@ static void take_part (struct file *f, const char *s, size_t n)
     object_etag (etag, f->there[i - 1]);
 }
 
-/* Which parts the store has: 1: there are more; 0. */
-static int parts_page (struct file *f, char marker[16])
+/* Where the next page of parts begins: 1: behind a later one; 0: there is none. */
+static int next_page (const char *xml, const char *end, int64_t *after)
 {
+    char more[8], number[16];
+    int64_t next;
+
+    if (!answer_text (xml, end, "IsTruncated", more, sizeof (more)) ||
+        strcmp (more, "true") != 0 ||
+        !answer_text (xml, end, "NextPartNumberMarker", number,
+                      sizeof (number)) ||
+        units_int (number, *after + 1, PARTS_MAX, &next) < 0)
+        return 0;
+    *after = next;
+    return 1;
+}
+
+/* Which parts the store has, behind a number: as next_page. */
+static int parts_page (struct file *f, int64_t *after)
+{
+    char marker[24];
     struct ask q = { .what = "ask for the parts of", .method = "GET",
                      .key = f->file->key, .nquery = 2, .query = {
                          { "uploadId", f->file->upload },
-                         { "part-number-marker", *marker ? marker : NULL } } };
+                         { "part-number-marker", *after > 0 ? marker : NULL } } };
     const char *at, *end, *s;
     struct http_answer a;
-    char more[8];
     size_t n;
-    int rc = object_ask (f->store, &q, &a, f->err);
+    int rc;
 
-    if (rc < 0)
+    PRINT (marker, "%lld", (long long)*after);
+    if ((rc = object_ask (f->store, &q, &a, f->err)) < 0)
         return rc;
     at = buf_text (&a.body);
     end = at + a.body.size;
-    rc = answer_text (at, end, "IsTruncated", more, sizeof (more)) &&
-         strcmp (more, "true") == 0 &&
-         answer_text (at, end, "NextPartNumberMarker", marker, 16);
+    rc = next_page (at, end, after);
     while (answer_element ("Part", &at, end, &s, &n))
         take_part (f, s, n);
     buf_fini (&a.body);
@@ -286,13 +312,13 @@ static int parts_page (struct file *f, char marker[16])
 /* A store that cannot say it gets all of them again. */
 static int resume (struct file *f)
 {
-    char marker[16] = "";
+    int64_t after = 0;
     int rc;
 
     if (!*f->file->upload)
         return begin (f);
     do
-        rc = parts_page (f, marker);
+        rc = parts_page (f, &after);
     while (rc > 0);
     if (rc == -ENOENT)
         return begin (f);
@@ -300,9 +326,10 @@ static int resume (struct file *f)
 }
 
 /* Write a part, or (number "") the object. */
-static int put_bytes (struct file *f, size_t i, const char *number,
+static int put_bytes (const struct lane *l, size_t i, const char *number,
                       struct err *err)
 {
+    struct file *f = l->of;
     struct ask q = { .what = *number ? "write a part of" : "write",
                      .method = "PUT", .key = f->file->key,
                      .file = f->file->fd, .from_file = true,
@@ -312,29 +339,46 @@ static int put_bytes (struct file *f, size_t i, const char *number,
                          { "uploadId", *number ? f->file->upload : NULL },
                          { "partNumber", *number ? number : NULL } } };
     struct http_answer a;
-    int rc = object_ask (f->store, &q, &a, err);
+    int rc = object_ask (l->store, &q, &a, err);
 
     if (rc < 0)
         return rc;
     buf_fini (&a.body);
-    object_etag (http_header (f->store->http, "ETag"), f->there[i]);
+    object_etag (http_header (l->store->http, "ETag"), f->there[i]);
     return 0;
 }
 
-/* In turn. */
+/* After a failure of the other lane nothing more is sent. */
 static int put_group (void *arg, size_t group, struct err *err)
 {
-    struct file *f = ((struct hasher *)arg)->of;
+    struct lane *l = arg;
+    struct file *f = l->of;
     char number[24];
-    int rc = 0;
+    int rc = atomic_load (&f->over) ? 0 : hash_group (l, group, err);
 
     for (size_t i = group * GROUP; i < f->nparts && i < (group + 1) * GROUP &&
-         rc == 0; i++) {
+         rc == 0 && !atomic_load (&f->over); i++) {
         PRINT (number, "%zu", i + 1);
         if (!is_part_there (f, i))
-            rc = put_bytes (f, i, number, err);
+            rc = put_bytes (l, i, number, err);
     }
+    if (rc < 0)
+        atomic_store (&f->over, true);
     return rc;
+}
+
+static int put_groups (struct file *f)
+{
+    struct object_store *twin = NULL;
+
+    if (groups_of (f) > 1 && (twin = object_twin (f->store))) {
+        // it need not ask for them
+        twin->credentials = f->store->credentials;
+        twin->has_credentials = f->store->has_credentials;
+        f->lanes[1].store = twin;
+    }
+    atomic_store (&f->over, false);
+    return each_group (f, twin ? LANES : 1, put_group);
 }
 
 static int complete (struct file *f)
@@ -384,7 +428,7 @@ static int put_parts (struct file *f)
     int rc = resume (f);
 
     for (int round = 0; rc == 0; round++) {
-        bool all = (rc = each_group (f, hash_group, put_group)) == 0;
+        bool all = (rc = put_groups (f)) == 0;
 
         if (all)
             rc = complete (f);
@@ -394,6 +438,8 @@ static int put_parts (struct file *f)
             rc = 0;
         if (rc == 0 || round > 0)
             break;
+        if (rc == -EBADMSG)     // the store knows it still
+            give_up (f);
         rc = begin (f);
     }
     if (rc == 0)
@@ -409,8 +455,8 @@ int object_put_file (struct object_store *s, struct object_file *file,
 
     if (rc == 0 && f.nparts > 1)
         rc = put_parts (&f);
-    else if (rc == 0 && (rc = each_group (&f, hash_group, NULL)) == 0)
-        rc = put_bytes (&f, 0, "", err);
+    else if (rc == 0 && (rc = each_group (&f, LANES, hash_group)) == 0)
+        rc = put_bytes (&f.lanes[0], 0, "", err);
     if (rc == 0)
         rc = compare (&f);
     file_fini (&f);

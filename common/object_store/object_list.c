@@ -70,12 +70,14 @@ static int take_upload (const struct list *l, const char *s, size_t n)
     return l->upload (l->arg, key, id);
 }
 
-/* Where the next page begins: 1: there is one; 0. */
+/* Where the next page begins: 1: there is one; 0.  Never the same one again. */
 static int take_next (struct list *l, const char *xml, const char *end)
 {
     const char *name = l->uploads ? "NextKeyMarker" : "NextContinuationToken";
-    char more[8];
+    char more[8], key[TOKEN_MAX], id[OBJECT_UPLOAD_MAX];
 
+    PRINT (key, "%s", l->key);
+    PRINT (id, "%s", l->id);
     if (!answer_text (xml, end, "IsTruncated", more, sizeof (more)))
         return say_odd (l);
     if (strcmp (more, "true") != 0)
@@ -84,7 +86,8 @@ static int take_next (struct list *l, const char *xml, const char *end)
         return say_odd (l);
     if (!answer_text (xml, end, "NextUploadIdMarker", l->id, sizeof (l->id)))
         l->id[0] = '\0';
-    return 1;
+    return strcmp (l->key, key) != 0 || strcmp (l->id, id) != 0 ? 1
+           : say_odd (l);
 }
 
 static int list_page (struct list *l)

@@ -97,15 +97,15 @@ int object_store_open (const struct object_options *opt,
                        struct object_store **ret, struct err *err)
 {
     struct object_store *s = calloc (1, sizeof (*s));
-    struct http_options h = {
-        .max_rate = opt->max_rate, .cancel = opt->cancel,
-        .least_rate = opt->least_rate,
-        .silence_s = opt->silence_s ? opt->silence_s : OBJECT_SILENCE_S,
-    };
     int rc;
 
     if (!s)
         return err_set (err, ENOMEM, "no memory for the object store");
+    s->how = (struct http_options){
+        .max_rate = opt->max_rate, .cancel = opt->cancel,
+        .least_rate = opt->least_rate,
+        .silence_s = opt->silence_s ? opt->silence_s : OBJECT_SILENCE_S,
+    };
     s->tries = opt->tries ? opt->tries : OBJECT_TRIES;
     s->cancel = opt->cancel;
     s->pauses = opt->pauses;
@@ -118,10 +118,10 @@ int object_store_open (const struct object_options *opt,
     rc = set_place (s, opt, err);
     if (rc == 0)
         rc = set_copies (s, opt, err);
-    h.ca_file = s->ca_file;
-    h.proxy = s->proxy;
+    s->how.ca_file = s->ca_file;
+    s->how.proxy = s->proxy;
     if (rc == 0)
-        rc = http_create (&h, &s->http, err);
+        rc = http_create (&s->how, &s->http, err);
     if (rc < 0) {
         object_store_close (s);
         return rc;
@@ -130,10 +130,30 @@ int object_store_open (const struct object_options *opt,
     return 0;
 }
 
+/* Its texts are those of the first one. */
+struct object_store *object_twin (struct object_store *s)
+{
+    struct object_store *t;
+
+    if (s->twin || s->how.max_rate > 0 || !(t = malloc (sizeof (*t))))
+        return s->twin;
+    *t = *s;
+    t->ca_file = t->proxy = NULL;
+    t->counts = (struct object_counts){ .requests = 0 };
+    t->http = NULL;
+    if (http_create (&s->how, &t->http, NULL) == 0) {
+        s->twin = t;
+        return t;
+    }
+    object_store_close (t);
+    return NULL;
+}
+
 void object_store_close (struct object_store *s)
 {
     if (!s)
         return;
+    object_store_close (s->twin);
     http_destroy (s->http);
     credentials_wipe (&s->credentials);
     free (s->ca_file);
@@ -158,7 +178,15 @@ const char *object_store_region (const struct object_store *s)
 
 struct object_counts object_store_counts (const struct object_store *s)
 {
-    return s->counts;
+    struct object_counts all = s->counts;
+
+    if (s->twin) {
+        all.requests += s->twin->counts.requests;
+        all.again += s->twin->counts.again;
+        all.sent += s->twin->counts.sent;
+        all.received += s->twin->counts.received;
+    }
+    return all;
 }
 
 /* ---- single objects ---- */

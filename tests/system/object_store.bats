@@ -5,20 +5,13 @@
 load run_helper
 load store_helper
 
-eval "run_$(declare -f setup)"      # run_helper.bash's, under another name
-
-setup ()
+make_files ()
 {
-    run_setup
-    start_store
     head -c 100000 /dev/urandom >small
-    head -c 40000000 /dev/urandom >large        # three parts
+    head -c 40000000 /dev/urandom >large        # five parts
 }
 
-teardown ()
-{
-    stop_store
-}
+each_has_store make_files
 
 is_ok ()                            # it went well, and no secret is in its words
 {

@@ -5,19 +5,7 @@
 load service_helper
 load store_helper
 
-eval "run_$(declare -f setup)"      # run_helper.bash's, under another name
-
-setup ()
-{
-    run_setup
-    start_store
-}
-
-teardown ()
-{
-    stop_store
-    kill_all
-}
+each_has_store
 
 # store_says NAME: of the service's status
 store_says ()
@@ -578,5 +566,48 @@ known ()
     service --store "$STORE" --store-after 1s
     others () { [[ "$(store_says why)" == *"another root with this id"* ]]; }
     LIMIT=60 eventually others
+    stop_service
+}
+
+@test "a root that still lives is not taken over unseen" {
+    service --store "$STORE" --store-after 1s
+    deliver j
+    one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
+    LIMIT=120 eventually one || fail "$(store_says why)"
+    # while it is read, more comes
+    faults '[{"fault": "slow", "rate": 4000, "method": "GET", "key": "segments/",
+              "times": 1}]'
+    "$ROLLCALL" restore --store "$STORE" new >restored 2>&1 3>&- &
+    restoring=$!
+    is_slow () { [ "$(counted fault.slow)" -ge 1 ]; }
+    eventually is_slow || fail "$(cat restored)"
+    kill -STOP $restoring
+    deliver k --seed 7
+    last=$((10#$(ls root/segments | tail -n 1)))
+    two () { [ -e "$(printf root/store/%08d $last)" ] && store_is waiting 0; }
+    LIMIT=120 eventually two || fail "$(store_says why)"
+    kill -CONT $restoring
+    status=0 output=
+    wait $restoring || status=$?
+    expect_status 75
+    says restored "still lives"
+    # it does nothing there any more, and the next one gets all of it
+    deliver l --seed 8
+    others () { [[ "$(store_says why)" == *"another root with this id"* ]]; }
+    LIMIT=60 eventually others
+    stop_service
+    run "$ROLLCALL" restore --store "$STORE" newer
+    expect_status 0
+    run "$ROLLCALL" jobs --root newer
+    shows j k
+    # what the former one sends late is in no one's way
+    next=$(ls root/segments | tail -n 1)
+    object put "$(cat root/id)/segments/$next" root/segments/00000001
+    rm -r root
+    mv newer root
+    service --store "$STORE" --store-after 1s
+    deliver l --seed 8
+    LIMIT=120 eventually one || fail "$(store_says why)"
+    is conflicts 0 "$(store_says conflicts)"
     stop_service
 }

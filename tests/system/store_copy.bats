@@ -5,19 +5,7 @@
 load service_helper
 load store_helper
 
-eval "run_$(declare -f setup)"      # run_helper.bash's, under another name
-
-setup ()
-{
-    run_setup
-    start_store
-}
-
-teardown ()
-{
-    stop_store
-    kill_all
-}
+each_has_store
 
 # of job j, with two copies and one aggregator
 keeping ()

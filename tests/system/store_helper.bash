@@ -4,6 +4,25 @@
 
 # shellcheck disable=SC2154         # bats sets status, output, BATS_*
 
+# each_has_store [COMMAND]: each test of the file has a store, and then COMMAND is
+# carried out
+each_has_store ()
+{
+    store_then=${1:-true}
+    eval "run_$(declare -f setup)"  # run_helper.bash's, under another name
+    setup ()
+    {
+        run_setup
+        start_store
+        "$store_then"
+    }
+    teardown ()
+    {
+        stop_store
+        kill_all
+    }
+}
+
 # start_store [OPTION of store_proxy.py]...: AWS_ENDPOINT_URL is where; bucket
 # "bucket" is there
 start_store ()

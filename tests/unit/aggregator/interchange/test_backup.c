@@ -466,13 +466,11 @@ static void test_store_lies (void **state)
 {
     static char answer[60000];
     static const char *const answers[] = { answer };
-    char path[PATH_MAX];
     struct http_script *script;
     struct err err = { "" };
     struct backup_sums sums;
     struct places p;
     uint64_t size;
-    FILE *file;
     int n;
 
     if (!object_store_is_built ())
@@ -485,14 +483,8 @@ static void test_store_lies (void **state)
     memset (answer + n, 'y', size);
     answer[(size_t)n + size] = '\0';
     script = http_script_start (answers, 1);
-    (void)setenv ("AWS_ACCESS_KEY_ID", "ID", 1);
-    (void)setenv ("AWS_SECRET_ACCESS_KEY", "secret", 1);
-    (void)setenv ("no_proxy", "*", 1);
-    PRINT (path, "%s/store/place.json", p.root->dir);
-    file = fopen (path, "w");
-    (void)fprintf (file, "{\"store\": \"s3://bucket\", \"endpoint\": \"%s\"}",
-                   http_script_endpoint (script));
-    (void)fclose (file);
+    http_script_credentials ();
+    http_script_place (script, p.root->dir);
     assert_int_equal (backup_make (p.root->dir, p.back, &plain, &sums, &err),
                       -EBADMSG);
     assert_non_null (strstr (err.text, "in the object store"));

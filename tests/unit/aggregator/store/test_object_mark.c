@@ -43,13 +43,15 @@ static void test_marks (void **state)
     assert_int_equal (list[0], 3);
     assert_int_equal (list[1], 12);
     free (list);
-    // what cannot be parsed says nothing
+    assert_false (now.evicted);
+    // what cannot be parsed may have said that its bytes are elsewhere
     PRINT (path, "%s/store/00000003", r->dir);
     f = fopen (path, "w");
     (void)fputs ("{", f);
     (void)fclose (f);
     assert_int_equal (object_mark_read (r->dir, 3, &now, NULL), 0);
     assert_int_equal (now.state, OBJECT_UNMARKED);
+    assert_true (now.evicted);
 }
 
 /* That a segment was collected stays, until its object is deleted. */

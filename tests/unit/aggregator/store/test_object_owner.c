@@ -29,9 +29,7 @@ static void begin (struct fixture *f, const char *const *answers, size_t n)
 {
     f->opt = (struct object_options){ .url = "s3://bucket/pre", .tries = 1,
                                       .proxy = "" };
-    (void)setenv ("AWS_ACCESS_KEY_ID", "ID", 1);
-    (void)setenv ("AWS_SECRET_ACCESS_KEY", "secret", 1);
-    (void)setenv ("AWS_EC2_METADATA_DISABLED", "true", 1);
+    http_script_credentials ();
     f->script = http_script_start (answers, n);
     f->opt.endpoint = http_script_endpoint (f->script);
     assert_int_equal (object_store_open (&f->opt, &f->store, NULL), 0);

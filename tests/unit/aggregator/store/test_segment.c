@@ -43,22 +43,14 @@ static void begin (struct fixture *f, struct root *r, bool marked,
     struct object_mark m = { .state = OBJECT_WHOLE, .url = "s3://bucket/pre",
                              .size = BLOCK * BLOCKS, .evicted = true };
     char path[PATH_MAX];
-    FILE *file;
     int fd;
 
     memset (f, 0, sizeof (*f));
     f->r = r;
     f->script = http_script_start (answers, n);
-    (void)setenv ("AWS_ACCESS_KEY_ID", "ID", 1);
-    (void)setenv ("AWS_SECRET_ACCESS_KEY", "secret", 1);
-    (void)setenv ("AWS_EC2_METADATA_DISABLED", "true", 1);
-    (void)setenv ("no_proxy", "*", 1);
+    http_script_credentials ();
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
-    PRINT (path, "%s/store/place.json", r->dir);
-    file = fopen (path, "w");
-    (void)fprintf (file, "{\"store\": \"s3://bucket/pre\", \"endpoint\": \"%s\"}",
-                   http_script_endpoint (f->script));
-    (void)fclose (file);
+    http_script_place (f->script, r->dir);
     for (size_t i = 0; i < BLOCKS; i++)
         memset (f->bytes + i * BLOCK, 'a' + (int)i, BLOCK);
     store_segment_path (r->dir, 7, path);
@@ -99,20 +91,33 @@ static void test_here (void **state)
     end (&f);
 }
 
-/* If its mark cannot be read, a hole is not taken for zeros. */
-static void test_unreadable (void **state)
+/* If its mark cannot be read, or is damaged, a hole is not taken for zeros. */
+static void mark_is_wrong (struct root *r, bool unreadable)
 {
     char *c = answer ('c', BLOCK), path[PATH_MAX];
     const char *answers[] = { c };
     struct fixture f;
 
-    begin (&f, *state, false, answers, 1);
-    PRINT (path, "%s/store/00000007", f.r->dir);
-    assert_int_equal (mkdir (path, 0700), 0);
+    begin (&f, r, false, answers, 1);
+    PRINT (path, "%s/store/00000007", r->dir);
+    if (unreadable)
+        assert_int_equal (mkdir (path, 0700), 0);
+    else
+        assert_true (close (open (path, O_WRONLY | O_CREAT, 0600)) == 0);
     assert_int_equal (segment_read (&f.f, f.got, BLOCK, 2 * BLOCK), 0);
     assert_memory_equal (f.got, f.bytes + 2 * BLOCK, BLOCK);
     end (&f);
     free (c);
+}
+
+static void test_unreadable (void **state)
+{
+    mark_is_wrong (*state, true);
+}
+
+static void test_damaged_mark (void **state)
+{
+    mark_is_wrong (*state, false);
 }
 
 /* What begins or ends in a hole is seen, too. */
@@ -152,56 +157,58 @@ static void test_far (void **state)
     free (c);
 }
 
-/* Reads that follow each other get more at once, but nothing behind what is
- * wanted.
- */
+/* Reads that follow each other, up to the last hole: three questions. */
+struct run {
+    struct fixture f;
+    char *answers[3];
+};
+
+static void begin_run (struct run *a, struct root *r)
+{
+    a->answers[0] = answer ('b', BLOCK);
+    a->answers[1] = answer ('c', 2 * BLOCK);
+    a->answers[2] = answer ('e', 3 * BLOCK);
+    begin (&a->f, r, true, (const char *const *)a->answers, 3);
+    a->f.f.until = 7 * BLOCK;
+}
+
+static void end_run (struct run *a)
+{
+    assert_int_equal (http_script_count (a->f.script), 3);
+    assert_non_null (strstr (http_script_request (a->f.script, 1),
+                             "Range: bytes=8192-16383\r\n"));
+    assert_non_null (strstr (http_script_request (a->f.script, 2),
+                             "Range: bytes=16384-28671\r\n"));
+    end (&a->f);
+    for (size_t i = 0; i < 3; i++)
+        free (a->answers[i]);
+}
+
+/* They get more at once, but nothing behind what is wanted. */
 static void test_ahead (void **state)
 {
-    char *b = answer ('b', BLOCK), *cd = answer ('c', 2 * BLOCK);
-    char *efg = answer ('e', 3 * BLOCK);
-    const char *answers[] = { b, cd, efg };
-    struct fixture f;
+    struct run a;
 
-    begin (&f, *state, true, answers, 3);
-    f.f.until = 7 * BLOCK;
+    begin_run (&a, *state);
     for (uint64_t i = 1; i < 7; i++)
-        assert_int_equal (segment_read (&f.f, f.got, BLOCK, i * BLOCK), 0);
-    assert_int_equal (http_script_count (f.script), 3);
-    assert_non_null (strstr (http_script_request (f.script, 1),
-                             "Range: bytes=8192-16383\r\n"));
-    assert_non_null (strstr (http_script_request (f.script, 2),
-                             "Range: bytes=16384-28671\r\n"));
-    end (&f);
-    free (b);
-    free (cd);
-    free (efg);
+        assert_int_equal (segment_read (&a.f.f, a.f.got, BLOCK, i * BLOCK), 0);
+    end_run (&a);
 }
 
 /* No byte is asked for twice, wherever a question has ended. */
 static void test_across (void **state)
 {
-    char *b = answer ('b', BLOCK), *cc = answer ('c', 2 * BLOCK);
-    char *eee = answer ('e', 3 * BLOCK);
-    const char *answers[] = { b, cc, eee };
-    struct fixture f;
+    struct segment *f;
+    struct run a;
 
-    begin (&f, *state, true, answers, 3);
-    f.f.until = 7 * BLOCK;
-    assert_int_equal (segment_read (&f.f, f.got, BLOCK, BLOCK), 0);
-    assert_int_equal (segment_read (&f.f, f.got, BLOCK * 3 / 2, 2 * BLOCK), 0);
-    assert_int_equal (segment_read (&f.f, f.got, BLOCK * 3 / 2, BLOCK * 7 / 2),
-                      0);
-    assert_int_equal (f.got[BLOCK / 2 - 1], 'c');
-    assert_int_equal (f.got[BLOCK / 2], 'e');
-    assert_int_equal (http_script_count (f.script), 3);
-    assert_non_null (strstr (http_script_request (f.script, 1),
-                             "Range: bytes=8192-16383\r\n"));
-    assert_non_null (strstr (http_script_request (f.script, 2),
-                             "Range: bytes=16384-28671\r\n"));
-    end (&f);
-    free (b);
-    free (cc);
-    free (eee);
+    begin_run (&a, *state);
+    f = &a.f.f;
+    assert_int_equal (segment_read (f, a.f.got, BLOCK, BLOCK), 0);
+    assert_int_equal (segment_read (f, a.f.got, BLOCK * 3 / 2, 2 * BLOCK), 0);
+    assert_int_equal (segment_read (f, a.f.got, BLOCK * 3 / 2, BLOCK * 7 / 2), 0);
+    assert_int_equal (a.f.got[BLOCK / 2 - 1], 'c');
+    assert_int_equal (a.f.got[BLOCK / 2], 'e');
+    end_run (&a);
 }
 
 /* Of a root that is not here all is read there. */
@@ -361,7 +368,8 @@ int main (void)
         ROOT_TEST (test_here), ROOT_TEST (test_far), ROOT_TEST (test_ahead),
         ROOT_TEST (test_across), ROOT_TEST (test_no_root),
         ROOT_TEST (test_away), ROOT_TEST (test_hash),
-        ROOT_TEST (test_hurry), ROOT_TEST (test_unreadable), ROOT_TEST (test_edges),
+        ROOT_TEST (test_hurry), ROOT_TEST (test_unreadable),
+        ROOT_TEST (test_damaged_mark), ROOT_TEST (test_edges),
     };
 
     return object_store_is_built ()

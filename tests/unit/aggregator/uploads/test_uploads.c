@@ -73,9 +73,7 @@ static void begin_cache (struct fixture *f, struct root *r, uint64_t size,
     assert_int_equal (root_make_token (r->dir, token, NULL), 0);
     PRINT (text, "{\"owner\":\"%s\"}", token);
     http_script_padded (f->owner, sizeof (f->owner), text, OWNER_BYTES);
-    (void)setenv ("AWS_ACCESS_KEY_ID", "ID", 1);
-    (void)setenv ("AWS_SECRET_ACCESS_KEY", "secret", 1);
-    (void)setenv ("AWS_EC2_METADATA_DISABLED", "true", 1);
+    http_script_credentials ();
     f->script = http_script_start (answers, n);
     opt.endpoint = http_script_endpoint (f->script);
     assert_int_equal (uploads_start (r->dir, &opt, size,

@@ -129,9 +129,31 @@ struct http_script *http_script_start (const char *const *answers, size_t n)
     return s;
 }
 
+void http_script_credentials (void)
+{
+    (void)setenv ("AWS_ACCESS_KEY_ID", "ID", 1);
+    (void)setenv ("AWS_SECRET_ACCESS_KEY", "hidden", 1);
+    (void)setenv ("AWS_EC2_METADATA_DISABLED", "true", 1);
+    (void)unsetenv ("AWS_SESSION_TOKEN");
+    (void)setenv ("no_proxy", "*", 1);
+}
+
 const char *http_script_endpoint (const struct http_script *s)
 {
     return s->endpoint;
+}
+
+void http_script_place (const struct http_script *s, const char *root)
+{
+    char path[4096];
+    FILE *file;
+
+    (void)snprintf (path, sizeof (path), "%s/store/place.json", root);
+    if (!(file = fopen (path, "w")))
+        abort ();
+    (void)fprintf (file, "{\"store\": \"s3://bucket/pre\", \"endpoint\": \"%s\"}",
+                   s->endpoint);
+    (void)fclose (file);
 }
 
 const char *http_script_request (const struct http_script *s, size_t i)

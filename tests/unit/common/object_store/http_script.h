@@ -15,7 +15,12 @@ struct http_script;
  * Behind the last one nobody is answered.
  */
 struct http_script *http_script_start (const char *const *answers, size_t n);
+/* The environment has credentials for it, whatever the machine has. */
+void http_script_credentials (void);
 const char *http_script_endpoint (const struct http_script *s);
+
+/* In this root it is the store s3://bucket/pre. */
+void http_script_place (const struct http_script *s, const char *root);
 
 /* The header and the beginning of the body of a request; NULL: it has not come.
  */

@@ -55,10 +55,7 @@ static void begin (struct fixture *f, const char *const *answers, size_t n)
     };
 
     *f = (struct fixture){ .script = http_script_start (answers, n) };
-    (void)setenv ("AWS_ACCESS_KEY_ID", "ID", 1);
-    (void)setenv ("AWS_SECRET_ACCESS_KEY", "hidden", 1);
-    (void)setenv ("AWS_EC2_METADATA_DISABLED", "true", 1);
-    (void)unsetenv ("AWS_SESSION_TOKEN");
+    http_script_credentials ();
     opt.endpoint = http_script_endpoint (f->script);
     assert_int_equal (object_store_open (&opt, &f->store, &f->err), 0);
 }
@@ -248,20 +245,26 @@ static void test_list (void **state)
         BODY ("<html>"),
         BODY ("<R><IsTruncated>false</IsTruncated><Contents><Key>else/2</Key>"
               "<Size>6</Size></Contents></R>"),
+        // the same page for ever
+        BODY ("<R><IsTruncated>true</IsTruncated><NextContinuationToken>t"
+              "</NextContinuationToken></R>"),
+        BODY ("<R><IsTruncated>true</IsTruncated><NextContinuationToken>t"
+              "</NextContinuationToken></R>"),
     };
     struct fixture f;
     struct buf all;
 
     (void)state;
     buf_init (&all, 4096);
-    begin (&f, answers, 4);
+    begin (&f, answers, 6);
     assert_int_equal (object_list (f.store, "x/", add_key, &all, &f.err), 0);
     assert_string_equal (buf_text (&all), "x/1 5 e1;x/2 6 ;");
     asked (&f, 0, "GET /bucket?list-type=2&prefix=pre%2Fx%2F HTTP");
     asked (&f, 1, "GET /bucket?continuation-token=a%2Fb%3D%26&list-type=2&"
            "prefix=pre%2Fx%2F HTTP");
-    assert_int_equal (object_list (f.store, "", add_key, &all, &f.err), -EPROTO);
-    assert_int_equal (object_list (f.store, "", add_key, &all, &f.err), -EPROTO);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal (object_list (f.store, "", add_key, &all, &f.err),
+                          -EPROTO);
     buf_fini (&all);
     end (&f);
 }
@@ -348,6 +351,119 @@ static void test_upload (void **state)
     asked (&f, 6, "<PartNumber>1</PartNumber><ETag>&quot;96995b58d4cbf6aaa9041b"
            "4f00c7f6ae&quot;</ETag>");
     asked (&f, 6, "<PartNumber>2</PartNumber><ETag>&quot;second&quot;</ETag>");
+    end (&f);
+    (void)fclose (t);
+}
+
+#define CLOSED "HTTP/1.1 200 x\r\nETag: \"e\"\r\nConnection: close\r\n" \
+    "Content-Length: 0\r\n\r\n"
+#define BEGUN(id) BODY ("<R><UploadId>" id "</UploadId></R>")
+
+static FILE *begin_zeros (struct fixture *f, struct object_file *file,
+                          uint64_t size, const char *const *answers, size_t n)
+{
+    FILE *t = tmpfile ();
+
+    begin (f, answers, n);
+    *file = (struct object_file){ .key = "k", .size = size, .fd = fileno (t) };
+    assert_int_equal (ftruncate (file->fd, (off_t)size), 0);
+    return t;
+}
+
+/* Two connections send: each part goes once, whichever does it. */
+static void test_two_lanes (void **state)
+{
+    static const char *const answers[] = {
+        BEGUN ("u"), CLOSED, CLOSED, CLOSED, CLOSED, CLOSED, CLOSED, CLOSED,
+        CLOSED, CLOSED, BODY ("<R/>"),
+        "HTTP/1.1 200 x\r\nContent-Length: 67108865\r\nETag: \"2502284c8650f62c"
+        "bf69b9d51e51891e-9\"\r\nConnection: close\r\n\r\n",
+    };
+    struct object_file file;
+    struct fixture f;
+    FILE *t = begin_zeros (&f, &file, 8 * OBJECT_PART_BYTES + 1, answers, 12);
+    char part[64];
+
+    (void)state;
+    assert_int_equal (object_put_file (f.store, &file, &f.err), 0);
+    for (size_t n = 1; n < 10; n++) {
+        size_t sent = 0;
+
+        PRINT (part, "partNumber=%zu&uploadId=u HTTP", n);
+        for (size_t i = 1; i < 10; i++)
+            sent += strstr (http_script_request (f.script, i), part) != NULL;
+        assert_int_equal (sent, 1);
+    }
+    assert_int_equal (object_store_counts (f.store).requests, 12);
+    end (&f);
+    (void)fclose (t);
+}
+
+/* A failure of one of them is that of all, and nothing is ended. */
+static void test_lane_fails (void **state)
+{
+    static const char *const answers[] = {
+        BEGUN ("u"), ERROR ("403 x", "AccessDenied"), CLOSED, CLOSED, CLOSED,
+        CLOSED, CLOSED, CLOSED, CLOSED, CLOSED,
+    };
+    struct object_file file;
+    struct fixture f;
+    FILE *t = begin_zeros (&f, &file, 8 * OBJECT_PART_BYTES + 1, answers, 10);
+
+    (void)state;
+    assert_int_equal (object_put_file (f.store, &file, &f.err), -EACCES);
+    assert_string_equal (file.upload, "u");
+    for (size_t i = 1; http_script_request (f.script, i); i++)
+        asked (&f, i, "PUT ");
+    end (&f);
+    (void)fclose (t);
+}
+
+/* With a limit of bytes/s there is one. */
+static void test_one_lane (void **state)
+{
+    struct object_options opt = { .url = "s3://bucket", .endpoint = "http://h",
+                                  .max_rate = 1 };
+    struct object_store *s = NULL;
+
+    (void)state;
+    assert_int_equal (object_store_open (&opt, &s, NULL), 0);
+    assert_null (object_twin (s));
+    object_store_close (s);
+}
+
+/* An upload whose id nobody notes is given up, and so is one that cannot be ended:
+ * the store would keep its parts.
+ */
+static int refuse (void *arg, const char *upload, struct err *err)
+{
+    (void)arg;
+    (void)upload;
+    return err_set (err, ENOSPC, "there is no room");
+}
+
+static void test_give_up (void **state)
+{
+    static const char *const answers[] = {
+        BEGUN ("u"), FINE, BEGUN ("v"), CLOSED, CLOSED,
+        ERROR ("400 x", "InvalidPart"), ERROR ("404 x", "NoSuchKey"),
+        ERROR ("404 x", "NoSuchKey"), FINE, ERROR ("403 x", "AccessDenied"),
+    };
+    struct object_file file;
+    struct fixture f;
+    FILE *t = begin_zeros (&f, &file, OBJECT_PART_BYTES + 1, answers, 10);
+
+    (void)state;
+    file.begun = refuse;
+    assert_int_equal (object_put_file (f.store, &file, &f.err), -ENOSPC);
+    assert_string_equal (f.err.text, "there is no room");
+    asked (&f, 1, "DELETE /bucket/pre/k?uploadId=u HTTP");
+    assert_string_equal (file.upload, "");
+    file.begun = NULL;
+    assert_int_equal (object_put_file (f.store, &file, &f.err), -EACCES);
+    asked (&f, 8, "DELETE /bucket/pre/k?uploadId=v HTTP");
+    asked (&f, 9, "POST /bucket/pre/k?uploads= HTTP");
+    assert_string_equal (file.upload, "");
     end (&f);
     (void)fclose (t);
 }
@@ -475,6 +591,8 @@ int main (void)
         cmocka_unit_test (test_expired), cmocka_unit_test (test_skew),
         cmocka_unit_test (test_get), cmocka_unit_test (test_list),
         cmocka_unit_test (test_lanes), cmocka_unit_test (test_upload),
+        cmocka_unit_test (test_two_lanes), cmocka_unit_test (test_lane_fails),
+        cmocka_unit_test (test_one_lane), cmocka_unit_test (test_give_up),
         cmocka_unit_test (test_sums), cmocka_unit_test (test_sums_cut),
         cmocka_unit_test (test_verify),
         cmocka_unit_test (test_open),
