@@ -42,9 +42,12 @@ loadable ()
 
 # plain_shell: what bats does for itself is not done in tests.  It notes where it
 # is before each command, which takes longer than most commands; where one has
-# failed is all that it needs.  And 'part' lets it read the file in the C locale.
+# failed is all that it needs.  And 'part' lets it read the file in the C locale,
+# and in a shorter way.
 plain_shell ()
 {
+    unset -f bats-preprocess
+    unset SYSTEM_TESTS_PART
     trap - DEBUG
     trap 'note_failure "$?"' ERR
     if [ -n "${TEST_LC_ALL+set}" ]; then
