@@ -68,7 +68,7 @@ static const struct {
         "--width=", "--json", NULL }, false },
     { "trend", NULL, 0, 0, LIST_NS, LEAST_CPU_NS,
       { "--by=", "--where=", "--since=", "--user=", "--tag=", "--host=",
-        "--json", NULL }, false },
+        "--json", "--facts", NULL }, false },
     { "status", NULL, 0, 0, LIST_NS, LEAST_CPU_NS, { "--json", NULL }, true },
     { "show", NULL, 1, 1, LIST_NS, LEAST_CPU_NS, { "--json", NULL }, false },
     { "archive", "result", 2, 3, GET_NS, COPY_CPU_NS, { NULL }, false },

@@ -19,6 +19,8 @@
 
 #define FAIL(opt, status, ...) cli_fail ((opt)->command, status, __VA_ARGS__)
 
+#define SEEN_MAX (20u << 20)    // raw files of divided jobs, at some 40 bytes: of
+                                // 100,000 ranks with 200 each
 #define BEGINS "{\"items\": ["
 
 /* ---- which items ---- */
@@ -36,24 +38,6 @@ struct all_items {
     struct map seen;
 };
 
-static int by_job (const void *key, const void *copy)
-{
-    return strcmp (key, ((const struct job_copy *)copy)->job);
-}
-
-/* The first, which is the best, copy of a job; NULL: it was not listed. */
-static const struct job_copy *best_of (const struct job_copies *j,
-                                       const char *job)
-{
-    const struct job_copy *c = j->n > 0 ? bsearch (job, j->list, j->n,
-                                                   sizeof (*j->list), by_job)
-                                        : NULL;
-
-    while (c && c > j->list && strcmp (c[-1].job, job) == 0)
-        c--;
-    return c;
-}
-
 static bool has_copy (const struct job_copies *j, const struct job_copy *best,
                       const struct cli_place *place)
 {
@@ -64,7 +48,7 @@ static bool has_copy (const struct job_copies *j, const struct job_copy *best,
     return i < end;
 }
 
-/* Whether it is the first of those that are the same: 1, 0, -ENOMEM. */
+/* Whether it is the first of those that are the same: 1, 0, -ENOMEM, -EFBIG. */
 static int is_first (struct all_items *x, const struct listed_item *i)
 {
     uint64_t hash = map_key ((uint64_t)i->rank,
@@ -77,13 +61,15 @@ static int is_first (struct all_items *x, const struct listed_item *i)
     one = (struct seen){ map_key (hash, texts_hash (i->state,
                                                     strlen (i->state))),
                          texts_hash (i->content, strlen (i->content)) };
+    if (x->seen.n >= SEEN_MAX)
+        return -EFBIG;
     return map_put (&x->seen, &one, &is_new) ? is_new : -ENOMEM;
 }
 
-/* 1: it is listed; 0; -ENOMEM. */
+/* 1: it is listed; 0; -ENOMEM; -EFBIG. */
 static int is_wanted (struct all_items *x, const struct listed_item *i)
 {
-    const struct job_copy *best = best_of (x->copies, i->job);
+    const struct job_copy *best = job_copies_best (x->copies, i->job);
 
     if (!best || !job_copy_is_divided (best))
         return best && best->place == x->place;
@@ -135,7 +121,9 @@ static int add_item (struct all_items *x, const char *text, size_t n,
     int rc = is_wanted (x, i);
 
     if (rc < 0)
-        return FAIL (x->opt, rc, "no memory for a list");
+        return FAIL (x->opt, rc, "%s", rc == -ENOMEM
+                         ? "no memory for a list" : "there are more raw files of "
+                           "divided jobs than can be compared: name a job");
     i->at = x->place->name;
     if (rc > 0)
         item_list_add (&x->list, i, text, n);

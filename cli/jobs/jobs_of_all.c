@@ -1,7 +1,4 @@
-/* cli/jobs/jobs_of_all.c - rollcall jobs of several aggregators
- *
- * This folder: what verbs ask about many jobs, and rollcall push.
- */
+/* cli/jobs/jobs_of_all.c - rollcall jobs of several aggregators */
 #include "jobs/jobs_of_all.h"
 
 #include "base/utf8.h"

@@ -100,6 +100,23 @@ size_t job_copies_next (const struct job_copies *j, size_t i)
     return k;
 }
 
+static int by_job (const void *key, const void *copy)
+{
+    return strcmp (key, ((const struct job_copy *)copy)->job);
+}
+
+const struct job_copy *job_copies_best (const struct job_copies *j,
+                                        const char *job)
+{
+    const struct job_copy *c = j->n > 0 ? bsearch (job, j->list, j->n,
+                                                   sizeof (*j->list), by_job)
+                                        : NULL;
+
+    while (c && c > j->list && strcmp (c[-1].job, job) == 0)
+        c--;
+    return c;
+}
+
 /* What one aggregator names twice counts once. */
 static void drop_repeated (struct job_copies *j)
 {

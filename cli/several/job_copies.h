@@ -60,6 +60,10 @@ static inline bool job_copy_is_divided (const struct job_copy *c)
 /* The index behind the copies of the job at index 'i'. */
 size_t job_copies_next (const struct job_copies *j, size_t i);
 
+/* The best copy of a job; NULL: nobody has listed it. */
+const struct job_copy *job_copies_best (const struct job_copies *j,
+                                        const char *job);
+
 /* What two copies are to each other: the same; one has only raw files; one has
  * what the other lacks; or both are whole, and not the same, or of different
  * users.

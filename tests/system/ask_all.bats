@@ -242,6 +242,61 @@ items_of ()                         # N JOB: lines of archive ls
     shows "\"not_answered\": [{\"at\": \"$(at 2)\""
 }
 
+# No copy counts twice, and what is of one job comes from one place.
+@test "trend of three aggregators is that of one root with all of their jobs" {
+    services 3
+    "$CAPTURE_MAKER" --quiet --ranks 4 --ops 8 --seed 1 --slow-rank 3 one
+    "$CAPTURE_MAKER" --quiet --ranks 4 --ops 8 --seed 2 --slow-rank 3 two
+    "$CAPTURE_MAKER" --quiet --ranks 4 --ops 8 --seed 2 --skip-ranks 2,3 part
+    deliver 1 a one
+    deliver 2 b part
+    deliver 3 b two                 # a better copy
+    deliver 3 c one
+    "$ROLLCALL" archive tag c x --root root3
+    key keys1 alice --reads somebody
+    # the same in one
+    deliver 1 b two
+    deliver 1 c one
+    "$ROLLCALL" archive tag c x --root root1
+    for by in week tag host user; do
+        "$ROLLCALL" trend --root root1 --by "$by" >want
+        run ask trend --by "$by"
+        expect_status 0
+        is "by $by" "$(cat want)" "$(grep -v '^rollcall trend: job b: ' <<<"$output")"
+        "$ROLLCALL" trend --root root1 --by "$by" --json >want
+        run "$ROLLCALL" trend --json --root root2 --root root3 --root root1 --by "$by"
+        expect_status 0
+        is "by $by" "$(sed 's/}$//' want), \"not_answered\": []}" \
+            "$(grep -v '^rollcall trend: job b: ' <<<"$output")"
+    done
+    run ask trend --where 'ranks=2'
+    shows "1 job"
+    run ask trend --tag x
+    expect_status 0
+    shows "1 job"
+    run ask trend --where 'nothing=1'
+    expect_status 2
+    is "lines" 1 "$(wc -l <<<"$output")"
+    run ask trend --html page.html --root root3
+    [ -s page.html ]
+    run ask trend --facts
+    expect_status 2
+    run "$ROLLCALL" trend --root root1 --root root2 --postgres postgresql:///x
+    expect_status 2
+    run env ROLLCALL_KEY=mine/alice.key "$ROLLCALL" trend --aggregators \
+        "$(head -1 list)"
+    expect_status 0
+    shows "0 jobs"
+    die 3
+    run ask trend
+    expect_status 1
+    shows "3 jobs" "$(at 3) has not answered: "
+    die 1
+    die 2
+    run ask trend
+    expect_status 69
+}
+
 @test "a result in parts comes with its parts" {
     local part bytes
 
