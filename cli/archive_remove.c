@@ -94,14 +94,23 @@ static void print_removal (const struct archive_remove_options *opt,
 }
 
 /* What no removal here can reach. */
-static void print_rest (const char *what, const char *at)
+static void print_rest (const struct cli_rest *rest)
 {
-    if (*at)
-        (void)printf ("%s of this job are at %s, and stay there\n", what, at);
+    const char *const all[][2] = { { "raw files", rest->raw_at },
+                                   { "rows", rest->home } };
+    char shown[UTF8_ESCAPED (FACT_VALUE_MAX)];
+
+    for (size_t i = 0; i < 2; i++) {
+        if (*all[i][1])
+            (void)printf ("%s of this job are at %s, and stay there\n",
+                          all[i][0], utf8_escape (all[i][1], UTF8_COLUMN,
+                                                  shown));
+    }
 }
 
 static struct json *removal_json (const struct archive_remove_options *opt,
-                                  const char *job, const struct removal *r)
+                                  const char *job, const struct removal *r,
+                                  const struct cli_rest *rest)
 {
     struct json *doc = json_object ();
 
@@ -112,6 +121,8 @@ static struct json *removal_json (const struct archive_remove_options *opt,
     json_add_int (doc, "shared", (int64_t)r->shared);
     json_add_bool (doc, "all", r->all);
     json_add_bool (doc, "pinned", r->pinned);
+    json_add_nonempty (doc, FACT_RAW_AT, rest->raw_at);
+    json_add_nonempty (doc, FACT_HOME, rest->home);
     json_add_bool (doc, "applied", opt->apply);
     return doc;
 }
@@ -121,6 +132,7 @@ static int rm_asked (const struct archive_remove_options *opt, const char *job,
                      const char *what)
 {
     struct removal r = { .all = !*what };
+    struct cli_rest rest;
     struct json *answer;
     bool served;
     int status = cli_ask (opt->command, opt->root,
@@ -134,8 +146,11 @@ static int rm_asked (const struct archive_remove_options *opt, const char *job,
     r.captures = cli_number (answer, "captures");
     r.files = cli_number (answer, "files");
     r.bytes = (uint64_t)cli_number (answer, "bytes");
+    PRINT (rest.raw_at, "%s", json_text (json_get (answer, FACT_RAW_AT), ""));
+    PRINT (rest.home, "%s", json_text (json_get (answer, FACT_HOME), ""));
     json_free (answer);
     print_removal (opt, job, &r);
+    print_rest (&rest);
     return finish (opt, NULL);
 }
 
@@ -147,7 +162,7 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     struct control_root root = CONTROL_ROOT (opt->root);
     struct err err = { "" };
     struct removal r = { .all = true };
-    char raw_at[FACT_VALUE_MAX], home[FACT_VALUE_MAX];
+    struct cli_rest rest;
     struct archive a;
     int status, rc;
 
@@ -158,8 +173,7 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     if ((status = cli_open_archive (opt->command, opt->root, &a)) != 0)
         return status;
     rc = remove_plan (a.ledger, &w, &r, &err);
-    (void)ledger_get_fact (a.ledger, job, FACT_RAW_AT, raw_at, NULL);
-    (void)ledger_get_fact (a.ledger, job, FACT_HOME, home, NULL);
+    cli_rest_read (a.ledger, job, &rest);
     archive_close (&a);
     // with --apply, a result may be left of it
     if (rc < 0 && (rc != -ENOENT || !opt->apply))
@@ -175,10 +189,9 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
         return status;
     if (!opt->json) {
         print_removal (opt, job, &r);
-        print_rest ("raw files", raw_at);
-        print_rest ("rows", home);
+        print_rest (&rest);
     }
-    return finish (opt, opt->json ? removal_json (opt, job, &r) : NULL);
+    return finish (opt, opt->json ? removal_json (opt, job, &r, &rest) : NULL);
 }
 
 /* ---- prune ---- */

@@ -47,6 +47,19 @@ int cli_jobs_failed (const struct command_spec *c, int rc,
                : cli_fail (c, EX_IOERR, "%s", err->text);
 }
 
+int cli_filter_check (const struct command_spec *c,
+                      const struct catalogue_filter *f)
+{
+    struct catalogue *none = NULL;
+    struct err err = { "" };
+    int rc = catalogue_open_copy (&none, &err);
+
+    if (rc == 0)
+        rc = catalogue_check (none, f, &err);
+    catalogue_close (none);
+    return rc < 0 ? cli_jobs_failed (c, rc, &err) : 0;
+}
+
 /* ---- JSON ---- */
 
 static void put_known (struct json_out *out, const char *key, int64_t v)

@@ -32,6 +32,12 @@ struct cli_filter {
 int cli_filter_read (const struct command_spec *c, const struct cli_filter *f,
                      struct catalogue_filter *ret);
 
+/* Whether --where can be asked of several roots, each of which would complain: 0,
+ * or an exit status after a message.
+ */
+int cli_filter_check (const struct command_spec *c,
+                      const struct catalogue_filter *f);
+
 /* Say why catalogue_each, or what is like it, failed: an exit status. */
 int cli_jobs_failed (const struct command_spec *c, int rc,
                      const struct err *err);

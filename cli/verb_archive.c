@@ -1,24 +1,16 @@
-/* cli/verb_archive.c - rollcall archive: its options and commands, of which ls,
- * verify and marking a job are here
+/* cli/verb_archive.c - rollcall archive: its options and commands, of which verify
+ * and marking a job are here
  */
 #include "cli.h"
 #include "interchange/archive_verb.h"
-#include "several/job_copies.h"
 
 #include "archive/archive.h"
 #include "archive/archive_verify.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "builder/build.h"
-#include "publish/publish.h"
-#include "publish/result_parts.h"
-#include "query/grid.h"
-#include "store/db.h"
-#include "store/fileio.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,134 +86,10 @@ static const struct command_spec archive_command = {
 
 #define FAIL(status, ...) cli_fail (&archive_command, status, __VA_ARGS__)
 
-static const char *kind_name (enum item_kind k)
-{
-    return k == ITEM_ROWS ? "rows" : "raw";
-}
-
-static const char *state_of (const struct ledger_item *i)
-{
-    return i->lost ? "quarantined" : i->superseded ? "superseded" : "stored";
-}
-
 static int nothing_of (const struct archive *a, const char *job)
 {
     return cli_no_job (&archive_command, a->root, job,
                        ARCHIVE_JOBS_LISTED);
-}
-
-/* ---- ls ---- */
-
-#define HASH_SHOWN 16           // characters
-
-/* A grid, JSON, or lines for scripts. */
-struct item_list {
-    struct grid *g;
-    bool json;
-    size_t printed;             // objects
-};
-
-static void print_item (const struct ledger_item *i, const char *hex)
-{
-    char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
-    char capture[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
-    char path[UTF8_ESCAPED (MESSAGE_PATH_MAX)];
-
-    (void)printf ("%s\t%lld\t%s\t%s\t%s\t%llu\t%s\t%.*s\n",
-                  utf8_escape (i->job, UTF8_COLUMN, job), (long long)i->rank,
-                  utf8_escape (i->capture, UTF8_COLUMN, capture),
-                  kind_name (i->kind),
-                  *i->path ? utf8_escape (i->path, UTF8_COLUMN, path) : "-",
-                  (unsigned long long)i->place.size, state_of (i), HASH_SHOWN,
-                  hex);
-}
-
-static void add_item_row (struct grid *g, const struct ledger_item *i,
-                          const char *hex)
-{
-    grid_word (g, i->job);
-    grid_int (g, i->rank);
-    grid_word (g, i->capture);
-    grid_word (g, kind_name (i->kind));
-    grid_word (g, *i->path ? i->path : NULL);
-    grid_int (g, (int64_t)i->place.size);
-    grid_word (g, state_of (i));
-    grid_text (g, hex, HASH_SHOWN);
-}
-
-/* Each object as it comes: there may be a million. */
-static int print_object (struct item_list *list, const struct ledger_item *i,
-                         const char *hex)
-{
-    struct json *o = json_object ();
-    char mode[8], *text;
-
-    json_add_text (o, "job", i->job);
-    json_add_int (o, "rank", i->rank);
-    json_add_text (o, "capture", i->capture);
-    json_add_text (o, "kind", kind_name (i->kind));
-    json_add_nonempty (o, "path", i->path);
-    json_add_text (o, "host", i->host);
-    json_add_int (o, "bytes", (int64_t)i->place.size);
-    if (i->facts.mode) {
-        PRINT (mode, "%04o", (unsigned)i->facts.mode & FILE_FACTS_MODE);
-        json_add_text (o, "mode", mode);
-        json_add_int (o, "mtime_ns", i->facts.mtime_ns);
-    }
-    json_add_text (o, "state", state_of (i));
-    json_add_text (o, "content", hex);
-    text = json_print (o, false);
-    json_free (o);
-    if (!text)
-        return FAIL (-ENOMEM, "no memory for a list");
-    (void)printf ("%s%s", list->printed++ ? ",\n" : "{\"items\": [\n", text);
-    free (text);
-    return 0;
-}
-
-static int list_item (void *arg, struct archive *a,
-                      const struct ledger_item *i)
-{
-    struct item_list *list = arg;
-    char hex[DIGEST_HEX_SIZE];
-
-    (void)a;
-    digest_hex (&i->content, hex);
-    if (list->json)
-        return print_object (list, i, hex);
-    if (list->g)
-        add_item_row (list->g, i, hex);
-    else
-        print_item (i, hex);
-    return 0;
-}
-
-static int verb_archive_list (const struct archive_options *opt,
-                              struct archive *a,
-                              const char *job)
-{
-    static const char *const names[] = { "job", "rank", "capture", "kind",
-                                         "path", "bytes", "state", "content" };
-    bool table = !opt->json && (opt->width >= 0 || isatty (STDOUT_FILENO));
-    struct item_list l = {
-        .g = table ? grid_create (stdout, GRID_TABLE, cli_width (opt->width))
-                   : NULL,
-        .json = opt->json,
-    };
-    int rc = 0;
-    long n;
-
-    if (l.g)
-        grid_head (l.g, names, sizeof (names) / sizeof (names[0]));
-    n = cli_each_item (&archive_command, a, job, false, list_item, &l);
-    if (l.g && n > 0)
-        rc = grid_finish (l.g);
-    grid_destroy (l.g);
-    if (n <= 0 && (n < 0 || job))
-        return n < 0 ? EX_IOERR : nothing_of (a, job);
-    if (opt->json)
-        (void)puts (n > 0 ? "]}" : "{\"items\": []}");
-    return cli_flush (&archive_command, rc);
 }
 
 /* ---- verify ---- */
@@ -347,92 +215,6 @@ static int verify (const struct archive_options *opt, struct archive *a,
     return rc ? rc : v.bad + v.faults > 0;
 }
 
-/* ---- result ---- */
-
-/* Whether whoever this process runs for may see the job. */
-static int check_visible (struct archive *a, const char *job)
-{
-    struct err err = { "" };
-    int rc = !a->visible_to ? 1 : ledger_is_of_user (a->ledger, job,
-                                                     a->visible_to, &err);
-
-    return rc < 0 ? FAIL (EX_IOERR, "%s", err.text)
-           : rc   ? 0 : nothing_of (a, job);
-}
-
-static int copy_to_stdout (int fd)
-{
-    char part[65536];
-    ssize_t n;
-
-    while ((n = read (fd, part, sizeof (part))) != 0) {
-        int rc = n < 0 ? -errno
-                       : fileio_write_all (STDOUT_FILENO, part, (size_t)n);
-
-        if (rc < 0 && rc != -EINTR)
-            return rc;
-    }
-    return 0;
-}
-
-static int tell_part (void *arg, const char *file, int64_t bytes,
-                      const char *sum, struct err *err)
-{
-    (void)bytes;
-    (void)sum;
-    (void)err;
-    return FAIL (0, "a copy of this result needs %s beside it, too: rollcall "
-                 "archive result %s %s", file, (const char *)arg, file);
-}
-
-/* Say what the analysis.db lacks. */
-static void tell_parts (const char *path, const char *job)
-{
-    sqlite3 *db = NULL;
-
-    if (db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK) {
-        db_harden (db);
-        (void)parts_each (db, tell_part, (void *)(uintptr_t)job, NULL);
-    }
-    (void)sqlite3_close (db);
-}
-
-/* Print the analysis.db of a job, or a part that lies beside it, byte for byte.
- */
-static int print_result (struct archive *a, const char *job, const char *part)
-{
-    const char *file = part ? part : BUILD_DB_NAME;
-    char dir[PATH_MAX], path[PATH_MAX];
-    struct err err = { "" };
-    int status = check_visible (a, job), fd, rc;
-
-    if (status)
-        return status;
-    if (part && !parts_is_name (part))
-        return FAIL (EXIT_USAGE, "%s is no part of a result: the table Part of "
-                     "its analysis.db names them", part);
-    if (!cli_valid_job (job) || !fileio_join (dir, PATH_MAX, a->root, "jobs") ||
-        snprintf (path, PATH_MAX, "%s/%s/" PUBLISH_OUTPUT_DIR "/%s", dir, job,
-                  file) >= PATH_MAX)
-        return nothing_of (a, job);
-    fd = fileio_open_at (AT_FDCWD, path, &err);
-    if (fd == -ENOENT && part)
-        return FAIL (EX_NOINPUT, "the result of job %s has no part %s: it may "
-                     "have been built again", job, part);
-    if (fd == -ENOENT)
-        return ledger_newest (a->ledger, job, ITEM_RAW) > 0
-                   ? FAIL (EX_NOINPUT, "job %s has no result yet", job)
-                   : nothing_of (a, job);
-    if (fd < 0)
-        return FAIL (cli_input_status (fd), "%s", err.text);
-    if (!part && !cli_is_view ())
-        tell_parts (path, job);
-    rc = copy_to_stdout (fd);
-    (void)close (fd);
-    return rc < 0 ? FAIL (EX_IOERR, "cannot print the result: %s",
-                          strerror (-rc)) : 0;
-}
-
 /* ---- tags and pins ---- */
 
 static void print_marks (const char *job, const struct json *answer)
@@ -510,9 +292,9 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
                      int argc, char **argv)
 {
     if (strcmp (argv[0], "ls") == 0)
-        return verb_archive_list (opt, a, argc == 2 ? argv[1] : NULL);
+        return archive_ls (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (argv[0], "result") == 0)
-        return print_result (a, argv[1], argc > 2 ? argv[2] : NULL);
+        return archive_result (opt, a, argv[1], argc > 2 ? argv[2] : NULL);
     if (strcmp (argv[0], "verify") == 0)
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
     return archive_export (opt, a, argv[1], argv[2]);
@@ -607,15 +389,6 @@ static int put (const struct archive_options *opt, int argc, char **argv)
                : archive_import (opt, argv[1]);
 }
 
-static int get_of_root (const struct archive_options *opt, int argc,
-                        char **argv)
-{
-    const struct cli_place root = { opt->root, NULL };
-    const struct archive_source from = { &root, "" };
-
-    return archive_get_all (opt, &from, 1, argc, argv);
-}
-
 static int at_root (struct archive_options *opt, const struct archive_verb *v,
                     int argc, char **argv)
 {
@@ -629,7 +402,7 @@ static int at_root (struct archive_options *opt, const struct archive_verb *v,
     if ((status = remove_something (opt, v, argc, argv)) >= 0)
         return status;
     if (is_get (v))
-        return get_of_root (opt, argc, argv);
+        return archive_get_of_root (opt, argc, argv);
     if (cli_needs_view (opt->root)) {
         if (isatty (STDOUT_FILENO))
             opt->width = (int64_t)cli_width (opt->width);
@@ -645,72 +418,16 @@ static int at_root (struct archive_options *opt, const struct archive_verb *v,
     return status;
 }
 
-/* ---- several aggregators ---- */
-
-static int list_of_place (struct archive_options *opt,
-                          const struct archive_verb *v,
-                          const struct cli_place *place, int argc, char **argv)
-{
-    struct place_view view;
-    struct json *request;
-    struct err err = { "" };
-    int rc;
-
-    opt->root = place->name;
-    if (!place->security)
-        return at_root (opt, v, argc, argv);
-    if (isatty (STDOUT_FILENO))
-        opt->width = (int64_t)cli_width (opt->width);
-    request = cli_view_request (&archive_command, opt, argc, argv);
-    rc = place_begin (place, request, &view, &err);
-    json_free (request);
-    return rc < 0 ? FAIL (EX_OSERR, "%s", err.text)
-                  : place_print (&archive_command, &view, 0);
-}
-
-/* The files of a job: of the best copy, and if that is divided, of all that have
- * some.
- */
-static int get_of_copies (const struct archive_options *opt,
-                          const struct job_copies *j, int argc, char **argv)
-{
-    struct archive_source from[OPTION_LIST_MAX + ENDPOINTS_MAX];
-    size_t n = 0;
-
-    for (size_t i = 0; i < j->n; i++) {
-        const struct job_copy *c = &j->list[i];
-
-        if (i == 0 || *j->list[0].raw_at || *j->list[0].home)
-            from[n++] = (struct archive_source){ c->place, c->raw_at };
-    }
-    return archive_get_all (opt, from, n, argc, argv);
-}
-
-/* ls and get, of the aggregator that has the job. */
-static int at_several (struct archive_options *opt,
+/* ls and get ask several aggregators, and nothing else does. */
+static int at_several (const struct archive_options *opt,
                        const struct archive_verb *v, int argc, char **argv)
 {
-    struct job_copies j = { .n = 0 };
-    const struct job_copy *copy = NULL;
-    struct cli_places p;
-    int status;
-
-    if (!is_get (v) && strcmp (v->name, "ls") != 0)
-        return FAIL (EXIT_USAGE, "%s: name one root: several aggregators are "
-                     "only asked with ls and get", v->name);
-    if (argc < 2 || !cli_valid_job (argv[1]))
-        return FAIL (EXIT_USAGE, "ls: name a job: rollcall jobs lists those of "
-                     "several aggregators");
-    status = cli_places_open (&archive_command, &opt->where, &p);
-    if (status == 0)
-        status = job_copies_find (&archive_command, &p, argv[1], false, &j,
-                                  &copy);
-    if (status == 0)
-        status = is_get (v) ? get_of_copies (opt, &j, argc, argv)
-                            : list_of_place (opt, v, copy->place, argc, argv);
-    job_copies_fini (&j);
-    cli_places_close (&p);
-    return status;
+    if (is_get (v))
+        return archive_get_of_all (opt, argc, argv);
+    if (strcmp (v->name, "ls") == 0)
+        return archive_ls_of_all (opt, argc > 1 ? argv[1] : NULL);
+    return FAIL (EXIT_USAGE, "%s: name one root: several aggregators are only "
+                 "asked with ls and get", v->name);
 }
 
 int verb_archive (int argc, char **argv)

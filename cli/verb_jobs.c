@@ -443,19 +443,6 @@ static bool has_no_service (const struct jobs_options *opt)
 
 /* ---- of several aggregators ---- */
 
-/* Without output if --where is wrong: each would say so. */
-static int check_where (const struct catalogue_filter *f)
-{
-    struct catalogue *none = NULL;
-    struct err err = { "" };
-    int rc = catalogue_open_copy (&none, &err);
-
-    if (rc == 0)
-        rc = catalogue_check (none, f, &err);
-    catalogue_close (none);
-    return rc < 0 ? cli_jobs_failed (&jobs_command, rc, &err) : 0;
-}
-
 /* What each is asked: one that has no such job shall list none. */
 static struct json *question (const struct jobs_options *opt,
                               struct buf *where)
@@ -477,7 +464,7 @@ static int list_several (const struct jobs_options *opt,
     struct cli_places places;
     struct json *request = NULL, *runs = NULL;
     struct buf where;
-    int status = check_where (f);
+    int status = cli_filter_check (&jobs_command, f);
 
     if (status)
         return status;

@@ -1,5 +1,5 @@
-/* cli/verb_status.c - rollcall status: what the daemons of this machine are
- * doing
+/* cli/verb_status.c - rollcall status: what the daemons of this machine, or several
+ * aggregators, are doing
  *
  * Each daemon writes status.json into its spool or root (doc/architecture.md).
  * Status looks for these files below the directory of runs and where services
@@ -7,11 +7,14 @@
  */
 #include "cli.h"
 #include "run/run.h"
+#include "several/ask_places.h"
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "options/shell.h"
 #include "json/json.h"
+#include "json/json_out.h"
 #include "json/status.h"
 #include "ledger/ledger.h"
 #include "query/grid.h"
@@ -33,6 +36,7 @@
 #define HISTORY_NS (3600 * NS_PER_S)    // an agent that is gone is shown so long
 
 struct status_options {
+    struct cli_where where;
     const char *state, *root, *agents;
     bool json;
 };
@@ -40,7 +44,7 @@ struct status_options {
 static const struct option_spec options[] = {
     CLI_STATE_OPTION (struct status_options, state,
       "Local directory of runs, as in rollcall run."),
-    CLI_ROOT_OPTION (struct status_options),
+    CLI_WHERE_OPTIONS (struct status_options, where),
     OPTION (TEXT, "agents", 0, struct status_options, agents, "DIR",
       SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE,
       "The --state of agents that are services."),
@@ -52,7 +56,7 @@ static const struct command_spec status_command = {
     "rollcall status", "[OPTION]... [JOB|DIR]...",
     "Show what the agents and aggregators of this machine are doing: those of "
     "runs and services, of one run, or those with their spool or root below "
-    "DIR.",
+    "DIR; or what several aggregators are doing.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -376,47 +380,261 @@ static void search_services (struct found *f, const struct status_options *opt,
     }
 }
 
-int verb_status (int argc, char **argv)
+/* ---- several places ---- */
+
+struct place_status {
+    const struct cli_place *place;
+    struct place_answer *answer;        // NULL: it is a root of this host
+    struct json *doc;           // of the answer
+    int status;                 // not 0: it cannot be shown; and why
+    char why[ERR_TEXT_MAX];
+};
+
+static void look_at (struct place_status *s)
 {
-    struct status_options opt = { .state = NULL };
-    struct found f = { .n = 0 };
+    struct place_answer *a = s->answer;
+
+    if (!a && access (s->place->name, R_OK | X_OK) < 0) {
+        s->status = errno == EACCES ? EX_NOPERM : EX_NOINPUT;
+        PRINT (s->why, "%s", strerror (errno));
+    } else if (a && a->status != 0) {
+        s->status = place_answer_status (a);
+        PRINT (s->why, "%s", place_answer_why (a));
+    } else if (a) {
+        s->doc = json_parse ((const char *)a->out.data, a->out.size, NULL);
+        if (json_is_array (json_get (s->doc, "daemons")) &&
+            a->out.data[0] == '{')
+            return;
+        s->status = EX_DATAERR;
+        PRINT (s->why, "its answer is damaged, or none");
+    }
+}
+
+/* The aggregator of a root. */
+static void show_root (struct found *f, const char *root)
+{
+    char path[PATH_MAX];
+
+    if (fileio_join (path, sizeof (path), root, STATUS_NAME))
+        show (f, path);
+}
+
+static int place_to_text (const struct place_status *s, bool first)
+{
+    struct found f = { .g = grid_create (stdout, GRID_TABLE, cli_width (-1)) };
+    const struct json *list = json_get (s->doc, "daemons");
+    int rc;
+
+    if (!f.g)
+        return -ENOMEM;
+    (void)printf ("%s%s\n", first ? "" : "\n", s->place->name);
+    if (!s->answer)
+        show_root (&f, s->place->name);
+    for (const struct json *d = json_first (list); d; d = json_next (d)) {
+        print_text (&f, json_get (d, "status"),
+                    json_is_true (json_get (d, "alive")));
+        f.n++;
+    }
+    if (f.n == 0)
+        (void)printf ("no daemon is running there\n");
+    rc = f.n > 0 ? grid_finish (f.g) : 0;
+    grid_destroy (f.g);
+    return rc;
+}
+
+static int place_to_json (const struct place_status *s, bool first)
+{
+    const struct buf *out = s->answer ? &s->answer->out : NULL;
+    const char *name = s->place->name;
+    struct found f = { .json = true };
+
+    if (!first)
+        (void)fputs (",\n", stdout);
+    if (out) {
+        place_put_object (name, (const char *)out->data,
+                          out->size - (out->data[out->size - 1] == '\n'),
+                          stdout);
+        return 0;
+    }
+    (void)fputs ("{\"at\": ", stdout);
+    json_out_string (stdout, name, strlen (name));
+    (void)fputs (", \"daemons\": [", stdout);
+    show_root (&f, name);
+    (void)fputs ("]}", stdout);
+    return 0;
+}
+
+static void put_silent (const struct place_status *list, size_t n)
+{
+    struct json_out out = { .f = stdout, .comma = ", ", .colon = ": ",
+                            .more = true };
+
+    json_out_open_of (&out, "not_answered", '[');
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].status == 0)
+            continue;
+        json_out_open (&out, '{');
+        json_out_text_of (&out, "at", list[i].place->name);
+        json_out_text_of (&out, "reason", list[i].why);
+        json_out_close (&out, '}');
+    }
+    json_out_close (&out, ']');
+}
+
+/* A block for each; the status is the worst. */
+static int show_list (struct place_status *list, size_t n, bool json)
+{
+    char shown[UTF8_ESCAPED (ERR_TEXT_MAX)];
+    int worst = 0, rc = 0;
+    bool first = true;
+
+    if (json)
+        (void)fputs ("{\"places\": [", stdout);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        look_at (&list[i]);
+        if (list[i].status != 0) {
+            worst = list[i].status > worst ? list[i].status : worst;
+            (void)FAIL (0, "%s has not answered: %s", list[i].place->name,
+                        utf8_escape (list[i].why, UTF8_LINES, shown));
+            continue;
+        }
+        rc = (json ? place_to_json : place_to_text) (&list[i], first);
+        first = false;
+    }
+    if (json) {
+        (void)fputs ("]", stdout);
+        put_silent (list, n);
+        (void)fputs ("}\n", stdout);
+    }
+    rc = cli_flush (&status_command, rc);
+    return rc ? rc : worst;
+}
+
+/* Those of other hosts are asked at the same time: NULL if there are none, or
+ * without memory.
+ */
+static struct place_answer *ask_far (const struct cli_places *p,
+                                     struct cli_places *far)
+{
+    struct json *request = json_object ();
+    struct place_answer *a;
+
+    far->n = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->list[i].security)
+            far->list[far->n++] = p->list[i];
+    }
+    json_add_text (request, "do", "view");
+    json_add_text (request, "verb", "status");
+    json_push_text (json_add_array (request, "options"), "--json");
+    (void)json_add_array (request, "operands");
+    a = far->n > 0 ? places_ask (far, request) : NULL;
+    json_free (request);
+    return a;
+}
+
+static int show_places (const struct cli_places *p, bool json)
+{
+    struct place_status *list = calloc (p->n, sizeof (*list));
+    struct cli_places far;
+    struct place_answer *a = ask_far (p, &far);
+    int status;
+
+    for (size_t i = 0, k = 0; list && i < p->n; i++) {
+        list[i].place = &p->list[i];
+        if (a && p->list[i].security)
+            list[i].answer = &a[k++];
+    }
+    status = !list || (far.n > 0 && !a)
+                 ? FAIL (EX_OSERR, "no memory to ask several aggregators")
+                 : show_list (list, p->n, json);
+    for (size_t i = 0; list && i < p->n; i++)
+        json_free (list[i].doc);
+    place_answers_free (a, far.n);
+    free (list);
+    return status;
+}
+
+static int status_of_all (const struct status_options *opt)
+{
+    struct cli_places p;
+    int status = cli_places_open (&status_command, &opt->where, &p);
+
+    if (status == 0)
+        status = show_places (&p, opt->json);
+    cli_places_close (&p);
+    return status;
+}
+
+/* For who asks over the network: nothing but the root is shown. */
+static int status_of_view (const struct status_options *opt)
+{
+    struct found f = { .json = true };
+
+    if (!opt->json)
+        return FAIL (EXIT_USAGE, "ask with --json");
+    (void)printf ("{\"daemons\": [");
+    show_root (&f, opt->root);
+    (void)printf ("]}\n");
+    return cli_flush (&status_command, 0);
+}
+
+/* ---- this machine ---- */
+
+static int status_of_host (const struct status_options *opt, int n,
+                           char **operands)
+{
+    struct found f = { .json = opt->json };
     char state[PATH_MAX];
     struct err err = { "" };
-    int rest, status, rc, runs = 0;
-    bool all;
+    int status = 0, rc, runs = 0;
+    const bool all = n == 0;
 
-    if (!cli_options (&status_command, argc, argv, &opt, &rest, &status))
-        return status;
-    if (cli_empty_dir (&status_command, argc - rest, argv + rest))
-        return EXIT_USAGE;
-    f.json = opt.json;
     f.g = grid_create (stdout, GRID_TABLE, cli_width (-1));
     if (!f.g)
         return FAIL (EX_OSERR, "no memory for a table");
-    all = rest == argc;
-    if (run_state_dir (opt.state, state, &err) < 0) {
+    if (run_state_dir (opt->state, state, &err) < 0) {
         runs = FAIL (EX_NOINPUT, "%s", err.text);   // services may be there
         state[0] = '\0';
     }
-    if (opt.json)
+    if (opt->json)
         (void)printf ("{\"daemons\": [");
     if (all) {
         verb_status_search (&f, state, DEPTH_MAX);
-        search_services (&f, &opt, state);
+        search_services (&f, opt, state);
     }
-    for (status = 0; rest < argc && status == 0; rest++)
-        status = search_for (&f, &opt, state, argv[rest]);
-    if (opt.json)
+    for (int i = 0; i < n && status == 0; i++)
+        status = search_for (&f, opt, state, operands[i]);
+    if (opt->json)
         (void)printf ("]}\n");
     else if (f.n == 0 && all)
         (void)printf ("no daemon is running below %s, nor in %s (--root) or %s "
-                      "(--agents)\n", *state ? state : "(see above)", opt.root,
-                      opt.agents);
-    rc = f.n > 0 && !opt.json ? grid_finish (f.g) : 0;
+                      "(--agents)\n", *state ? state : "(see above)", opt->root,
+                      opt->agents);
+    rc = f.n > 0 && !opt->json ? grid_finish (f.g) : 0;
     grid_destroy (f.g);
     if (cli_flush (&status_command, rc) != 0)
         return EX_IOERR;
     if (all)                    // other users' services are not an error
         f.status = runs;
     return status != 0 ? status : f.status;
+}
+
+int verb_status (int argc, char **argv)
+{
+    struct status_options opt = { .state = NULL };
+    int rest, status;
+
+    if (!cli_options (&status_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (cli_empty_dir (&status_command, argc - rest, argv + rest))
+        return EXIT_USAGE;
+    opt.root = cli_first_root (&opt.where);
+    if (cli_is_view ())
+        return status_of_view (&opt);
+    if (!cli_asks_several (&opt.where))
+        return status_of_host (&opt, argc - rest, argv + rest);
+    return rest == argc ? status_of_all (&opt)
+                        : FAIL (EXIT_USAGE, "of several aggregators only their "
+                                "own status is shown: no JOB and no DIR");
 }

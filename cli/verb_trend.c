@@ -1,9 +1,11 @@
 /* cli/verb_trend.c - rollcall trend: how an aggregator's jobs change */
+#include "jobs/facts_of_all.h"
 #include "jobs_list.h"
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "export/outfile.h"
+#include "postgres/facts_lines.h"
 #include "query/grid.h"
 #include "trend/trend.h"
 
@@ -16,14 +18,15 @@
 #include <unistd.h>
 
 struct trend_options {
+    struct cli_where where;
     const char *root, *by, *html;
     struct cli_filter filter;
     struct cli_postgres postgres;
-    bool json, foreign;
+    bool json, foreign, facts;
 };
 
 static const struct option_spec options[] = {
-    CLI_ROOT_OPTION (struct trend_options),
+    CLI_WHERE_OPTIONS (struct trend_options, where),
     OPTION (TEXT, "by", 'b', struct trend_options, by, "KEY", "week", NULL,
       "One row for each: day, week, month, tag, user or host."),
     CLI_FILTER_OPTIONS (struct trend_options, filter),
@@ -34,6 +37,8 @@ static const struct option_spec options[] = {
     CLI_FOREIGN_OPTION (struct trend_options, foreign),
     OPTION_SWITCH ("json", 0, struct trend_options, json,
       "Print one JSON object."),
+    OPTION_SWITCH ("facts", 0, struct trend_options, facts,
+      "Print what the numbers are made of, for trend of several aggregators."),
 };
 
 static const struct command_spec trend_command = {
@@ -207,7 +212,9 @@ static void put_back (struct json_out *out, const struct trend_back *b)
     json_out_close (out, '}');
 }
 
-static int print_trend_json (const struct trend *t, enum trend_by by)
+/* 'j': of several aggregators, or NULL */
+static int print_trend_json (const struct trend *t, enum trend_by by,
+                             const struct job_copies *j)
 {
     struct json_out out = { .f = stdout, .comma = ", ", .colon = ": " };
 
@@ -224,6 +231,8 @@ static int print_trend_json (const struct trend *t, enum trend_by by)
     for (size_t i = 0; i < t->nback; i++)
         put_back (&out, &t->back[i]);
     json_out_close (&out, ']');
+    if (j)
+        job_copies_silent (j, &out);
     json_out_close (&out, '}');
     return fputc ('\n', stdout) == EOF ? -errno : 0;
 }
@@ -274,7 +283,8 @@ static int find_by (const char *name, enum trend_by *ret)
 }
 
 static int show (const struct trend_options *opt, struct cli_jobs *jobs,
-                 const struct catalogue_filter *filter, enum trend_by by)
+                 const struct catalogue_filter *filter, enum trend_by by,
+                 const struct job_copies *j)
 {
     struct err err = { "" };
     struct trend t;
@@ -288,7 +298,7 @@ static int show (const struct trend_options *opt, struct cli_jobs *jobs,
         return FAIL (cli_output_status (rc), "%s", err.text);
     }
     if (opt->json)
-        rc = print_trend_json (&t, by);
+        rc = print_trend_json (&t, by, j);
     else if (!opt->html)
         rc = print_text (&t, by);
     else if (strcmp (opt->html, "-") != 0)
@@ -298,13 +308,132 @@ static int show (const struct trend_options *opt, struct cli_jobs *jobs,
     return cli_flush (&trend_command, rc);
 }
 
+static int print_facts (struct cli_jobs *jobs,
+                        const struct catalogue_filter *filter)
+{
+    struct err err = { "" };
+    int rc = facts_lines_print (jobs->catalogue, filter, FACTS_TREND, stdout,
+                                &err);
+
+    return rc < 0 ? cli_jobs_failed (&trend_command, rc, &err)
+                  : cli_flush (&trend_command, 0);
+}
+
+/* ---- of several aggregators ---- */
+
+/* For rollcall jobs --json of the same jobs. */
+static struct json *ask_for_list (const struct cli_filter *f)
+{
+    const char *const values[][2] = {
+        { "--where", f->where }, { "--since", f->since }, { "--user", f->user },
+        { "--tag", f->tag }, { "--host", f->host },
+    };
+    struct json *request = json_object (), *words;
+
+    json_add_text (request, "do", "view");
+    json_add_text (request, "verb", "jobs");
+    words = json_add_array (request, "options");
+    json_push_text (words, "--json");
+    for (size_t i = 0; i < sizeof (values) / sizeof (values[0]); i++) {
+        if (values[i][1]) {
+            json_push_text (words, values[i][0]);
+            json_push_text (words, values[i][1]);
+        }
+    }
+    (void)json_add_array (request, "operands");
+    return request;
+}
+
+static struct json *ask_for_facts (const struct trend_options *opt)
+{
+    struct trend_options asked = *opt;
+
+    asked.facts = true;
+    asked.json = false;
+    asked.html = NULL;
+    return cli_view_request (&trend_command, &asked, 0, NULL);
+}
+
+static int trend_of_places (const struct trend_options *opt,
+                            const struct cli_places *p, enum trend_by by)
+{
+    const struct catalogue_filter all = { .job = NULL };        // chosen there
+    struct json *list = ask_for_list (&opt->filter);
+    struct json *facts = ask_for_facts (opt);
+    struct job_copies j = { .n = 0 };
+    struct cli_jobs jobs;
+    bool some = false;
+    int status = facts_of_all (&trend_command, p, list, facts, &j, &jobs,
+                               &some);
+
+    if (status == 0)
+        status = show (opt, &jobs, &all, by, &j);
+    cli_jobs_close (&jobs);
+    job_copies_fini (&j);
+    json_free (facts);
+    json_free (list);
+    return status ? status : some ? EXIT_NOT_ALL : 0;
+}
+
+static int trend_of_all (const struct trend_options *opt,
+                         const struct catalogue_filter *filter,
+                         enum trend_by by)
+{
+    struct cli_places p;
+    int status = cli_filter_check (&trend_command, filter);
+
+    if (status)
+        return status;
+    status = cli_places_open (&trend_command, &opt->where, &p);
+    if (status == 0)
+        status = trend_of_places (opt, &p, by);
+    cli_places_close (&p);
+    return status;
+}
+
+/* ---- of a root, or PostgreSQL ---- */
+
+static int trend_of_one (const struct trend_options *opt,
+                         struct catalogue_filter *filter, enum trend_by by)
+{
+    struct cli_jobs jobs;
+    int status = opt->postgres.uri
+                     ? cli_jobs_open_postgres (&trend_command, &opt->postgres,
+                                               filter, FACTS_TREND, &jobs)
+                     : cli_jobs_open (&trend_command, opt->root, &jobs);
+
+    if (status != 0)
+        return status;
+    status = opt->facts ? print_facts (&jobs, filter)
+                        : show (opt, &jobs, filter, by, NULL);
+    cli_jobs_close (&jobs);
+    return status;
+}
+
+/* 0, or an exit status after a message. */
+static int check_options (const struct trend_options *opt)
+{
+    struct stat st;
+
+    if (opt->html && !*opt->html)
+        return FAIL (EXIT_USAGE, "--html: FILE is empty");
+    if (opt->postgres.uri && cli_asks_several (&opt->where))
+        return FAIL (EXIT_USAGE, "--postgres has the jobs of all that pushed: "
+                     "name no aggregators, and no --root");
+    if (opt->facts && (opt->html || opt->json || opt->postgres.uri ||
+                       cli_asks_several (&opt->where)))
+        return FAIL (EXIT_USAGE, "--facts is of one root, and alone");
+    if (opt->html && stat (opt->html, &st) == 0 && S_ISDIR (st.st_mode))
+        return FAIL (EXIT_USAGE, "%s is a directory: give --html a file",
+                     opt->html);
+    return 0;
+}
+
 int verb_trend (int argc, char **argv)
 {
     struct trend_options opt = { .root = NULL };
     struct catalogue_filter filter;
-    struct cli_jobs jobs;
     enum trend_by by = TREND_WEEK;
-    struct stat st;
     int rest, status;
 
     if (!cli_options (&trend_command, argc, argv, &opt, &rest, &status))
@@ -312,23 +441,15 @@ int verb_trend (int argc, char **argv)
     if (rest != argc)
         return FAIL (EXIT_USAGE, "unexpected argument \"%s\": options such as "
                      "--tag choose jobs, and rollcall show has one", argv[rest]);
+    opt.root = cli_first_root (&opt.where);
     if ((status = find_by (opt.by, &by)) != 0 ||
-        (status = cli_filter_read (&trend_command, &opt.filter, &filter)) != 0)
+        (status = cli_filter_read (&trend_command, &opt.filter, &filter)) !=
+            0 ||
+        (status = check_options (&opt)) != 0)
         return status;
-    if (opt.html && !*opt.html)
-        return FAIL (EXIT_USAGE, "--html: FILE is empty");
+    if (cli_asks_several (&opt.where))
+        return trend_of_all (&opt, &filter, by);
     if (!opt.html && !opt.postgres.uri && cli_needs_view (opt.root))
         return cli_view (&trend_command, opt.root, &opt, 0, NULL);
-    if (opt.html && stat (opt.html, &st) == 0 && S_ISDIR (st.st_mode))
-        return FAIL (EXIT_USAGE, "%s is a directory: give --html a file",
-                     opt.html);
-    status = opt.postgres.uri
-                 ? cli_jobs_open_postgres (&trend_command, &opt.postgres,
-                                           &filter, FACTS_TREND, &jobs)
-                 : cli_jobs_open (&trend_command, opt.root, &jobs);
-    if (status != 0)
-        return status;
-    status = show (&opt, &jobs, &filter, by);
-    cli_jobs_close (&jobs);
-    return status;
+    return trend_of_one (&opt, &filter, by);
 }

@@ -270,6 +270,18 @@ static int do_unpin (const struct request *r, struct err *err)
 
 /* ---- removing ---- */
 
+/* Where the rest of a divided job is, which stays. */
+static void tell_rest (const struct request *r)
+{
+    static const char *const keys[] = { FACT_RAW_AT, FACT_HOME };
+    char value[FACT_VALUE_MAX];
+
+    for (size_t i = 0; i < 2; i++) {
+        (void)ledger_get_fact (r->ledger, r->job, keys[i], value, NULL);
+        json_add_nonempty (r->answer, keys[i], value);
+    }
+}
+
 static int do_rm (const struct request *r, struct err *err)
 {
     const char *verb = json_text (json_get (r->asked, "verb"), "");
@@ -295,6 +307,7 @@ static int do_rm (const struct request *r, struct err *err)
     json_add_int (r->answer, "captures", done.captures);
     json_add_int (r->answer, "files", done.files);
     json_add_int (r->answer, "bytes", (int64_t)done.bytes);
+    tell_rest (r);
     return 0;
 }
 

@@ -1,7 +1,13 @@
 /* aggregator/postgres/facts.c - the facts of a job, as tables */
 #include "postgres/facts.h"
 
+#include "base/buf.h"
 #include "store/db_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define INSERT_MAX 4096
 
 // the columns of the catalogue's job_row, but its id; and where its result is.
 // 'bytes': those of all its files
@@ -116,4 +122,46 @@ int facts_each_clock (struct catalogue *c, const char *job,
     while (db_row (&r, k.host_key, k.host, k.offset_ns, k.error_ns))
         r.rc = fn (arg, &k);
     return db_end (&r);
+}
+
+/* ---- into a catalogue ---- */
+
+int facts_insert_begin (sqlite3 *db, const struct facts_table *t,
+                        struct facts_insert *ret, struct err *err)
+{
+    struct buf sql;
+    int rc;
+
+    *ret = (struct facts_insert){ .types = t->types };
+    buf_init (&sql, INSERT_MAX);
+    buf_printf (&sql, "INSERT INTO %s (%s, %s) VALUES (?1", t->into,
+                t == facts_tables ? "id" : "job", t->columns);
+    for (size_t i = 0; t->types[i]; i++)
+        buf_printf (&sql, ",?%zu", i + 2);
+    buf_put (&sql, ")", 1);
+    rc = sql.failed ? err_set (err, ENOMEM, "no memory for jobs")
+                    : db_prepare (db, buf_text (&sql), &ret->st, err);
+    buf_fini (&sql);
+    return rc;
+}
+
+int facts_insert_row (const struct facts_insert *f, const char *const row[],
+                      struct err *err)
+{
+    (void)sqlite3_bind_text (f->st, 1, row[0], -1, SQLITE_TRANSIENT);
+    for (int i = 1; f->types[i - 1]; i++) {
+        // SQLite makes integers of texts, too, but its reals may lose a bit
+        if (f->types[i - 1] == 'f' && row[i])
+            (void)sqlite3_bind_double (f->st, i + 1, strtod (row[i], NULL));
+        else
+            (void)sqlite3_bind_text (f->st, i + 1, row[i], -1,
+                                     SQLITE_TRANSIENT);
+    }
+    return db_run (f->st, err);
+}
+
+void facts_insert_end (struct facts_insert *f)
+{
+    (void)sqlite3_finalize (f->st);
+    f->st = NULL;
 }

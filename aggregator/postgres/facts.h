@@ -39,6 +39,19 @@ struct facts_table {
 #define FACTS_TABLES 16         // the first is "job"
 extern const struct facts_table facts_tables[FACTS_TABLES];
 
+/* Enter rows into a table of a copy of the catalogue: the number of the job, then
+ * the columns, as texts; NULL is NULL.  0; -ENOMEM or as db_run.
+ */
+struct facts_insert {
+    sqlite3_stmt *st;
+    const char *types;
+};
+int facts_insert_begin (sqlite3 *db, const struct facts_table *t,
+                        struct facts_insert *ret, struct err *err);
+int facts_insert_row (const struct facts_insert *f, const char *const row[],
+                      struct err *err);
+void facts_insert_end (struct facts_insert *f); // also of a zeroed one
+
 /* An expression of SQLite (row_sum_register): a checksum of what is known of a
  * row of job_row, another one after each change.
  */

@@ -7,7 +7,6 @@
 #include "store/db_rows.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SQL_MAX 8192
@@ -27,8 +26,7 @@ struct load {
     sqlite3 *db;                // its
     const struct load_options *opt;
     bool prefix;                // names have their cluster in front
-    sqlite3_stmt *st;           // INSERT
-    const char *types;          // behind the first column
+    struct facts_insert into;
     struct err *err;
 };
 
@@ -38,15 +36,7 @@ static int take_row (void *arg, const char *const row[])
 {
     struct load *x = arg;
 
-    (void)sqlite3_bind_text (x->st, 1, row[0], -1, SQLITE_TRANSIENT);
-    for (int i = 1; x->types[i - 1]; i++) {
-        // SQLite makes integers of texts, too, but its reals may lose a bit
-        if (x->types[i - 1] == 'f' && row[i])
-            (void)sqlite3_bind_double (x->st, i + 1, strtod (row[i], NULL));
-        else
-            (void)sqlite3_bind_text (x->st, i + 1, row[i], -1, SQLITE_TRANSIENT);
-    }
-    return db_run (x->st, x->err);
+    return facts_insert_row (&x->into, row, x->err);
 }
 
 /* The columns of a table, with the cluster in front of names of jobs and hosts. */
@@ -75,17 +65,11 @@ static int load_table (struct load *x, const struct facts_table *t)
     char since[24];
     const char *const values[PARAMETERS] = { x->opt->cluster, since, f->job,
                                              f->user, f->tag, f->host };
-    struct buf insert, select;
+    struct buf select;
     int rc;
 
     PRINT (since, "%lld", (long long)f->since_ns);
-    buf_init (&insert, SQL_MAX);
     buf_init (&select, SQL_MAX);
-    buf_printf (&insert, "INSERT INTO %s (%s, %s) VALUES (?1", t->into,
-                t == facts_tables ? "id" : "job", t->columns);
-    for (size_t i = 0; t->types[i]; i++)
-        buf_printf (&insert, ",?%zu", i + 2);
-    buf_put (&insert, ")", 1);
     buf_printf (&select, "SELECT j.id");
     put_columns (x, t, &select);
     if (t == facts_tables)
@@ -93,13 +77,11 @@ static int load_table (struct load *x, const struct facts_table *t)
     else
         buf_printf (&select, " FROM %s t JOIN job j ON j.id=t.job AND j.at=t.at"
                     " WHERE " CHOSEN, t->name);
-    x->types = t->types;
-    rc = db_prepare (x->db, buf_text (&insert), &x->st, x->err);
+    rc = facts_insert_begin (x->db, t, &x->into, x->err);
     if (rc == 0)
         rc = pg_each (x->p, buf_text (&select), PARAMETERS, values, take_row, x,
                       x->err);
-    (void)sqlite3_finalize (x->st);
-    buf_fini (&insert);
+    facts_insert_end (&x->into);
     buf_fini (&select);
     return rc;
 }

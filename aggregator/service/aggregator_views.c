@@ -1,8 +1,9 @@
 /* aggregator/service/aggregator_views.c - read the root for users who cannot
  *
  * A verb that only reads, in a process of its own: it prints into the pipes of
- * whoever asked (of questions from elsewhere: aggregator/answers), and is told whose jobs it may show.  So a long list or a large
- * file does not keep the aggregator busy, and the formats are those of the verb.
+ * whoever asked (of questions from elsewhere: aggregator/answers), and is told
+ * whose jobs it may show.  So a long list or a large file does not keep the
+ * aggregator busy, and the formats are those of the verb.
  */
 #include "service/aggregator_private.h"
 
@@ -60,19 +61,21 @@ static const struct {
     size_t least, most;         // operands, with the command
     int64_t longest_ns, least_cpu_ns;   // for users
     const char *options[9];     // with "=": a word follows, its value
+    bool tells_all;             // for who may see the jobs of all
 } known[] = {
     { "jobs", NULL, 0, 0, LIST_NS, LEAST_CPU_NS,
       { "--job=", "--where=", "--since=", "--user=", "--tag=", "--host=",
-        "--width=", "--json", NULL } },
+        "--width=", "--json", NULL }, false },
     { "trend", NULL, 0, 0, LIST_NS, LEAST_CPU_NS,
       { "--by=", "--where=", "--since=", "--user=", "--tag=", "--host=",
-        "--json", NULL } },
-    { "show", NULL, 1, 1, LIST_NS, LEAST_CPU_NS, { "--json", NULL } },
-    { "archive", "result", 2, 3, GET_NS, COPY_CPU_NS, { NULL } },
+        "--json", "--facts", NULL }, false },
+    { "status", NULL, 0, 0, LIST_NS, LEAST_CPU_NS, { "--json", NULL }, true },
+    { "show", NULL, 1, 1, LIST_NS, LEAST_CPU_NS, { "--json", NULL }, false },
+    { "archive", "result", 2, 3, GET_NS, COPY_CPU_NS, { NULL }, false },
     { "archive", "ls", 1, 2, LIST_NS, LEAST_CPU_NS,
-      { "--width=", "--json", "--superseded", NULL } },
+      { "--width=", "--json", "--superseded", NULL }, false },
     { "archive", "get", 3, 4, GET_NS, LEAST_CPU_NS,
-      { "--width=", "--json", "--superseded", NULL } },
+      { "--width=", "--json", "--superseded", NULL }, false },
 };
 #define KNOWN (sizeof (known) / sizeof (known[0]))
 
@@ -111,7 +114,8 @@ struct words {
 
 /* "rollcall VERB --root=ROOT OPTION... -- OPERAND..." */
 static int take_words (const struct json *request, const char *root,
-                       struct words *w, struct err *err)
+                       const char *visible_to, struct words *w,
+                       struct err *err)
 {
     const char *verb = json_text (json_get (request, "verb"), "");
     const struct json *options = json_get (request, "options");
@@ -123,6 +127,9 @@ static int take_words (const struct json *request, const char *root,
         return err_set (err, EACCES, "%.80s%s%.80s is only for users who can "
                         "read the root", *verb ? verb : "this",
                         *first ? " " : "", first);
+    if (known[v].tells_all && visible_to)
+        return err_set (err, EACCES, "%s is only for who may see the jobs of "
+                        "all", verb);
     if (json_count (options) + json_count (operands) > WORDS_MAX)
         return err_set (err, EINVAL, "%.80s: too many words", verb);
     *w = (struct words){ { "rollcall", known[v].verb, "--root", root }, 4,
@@ -301,7 +308,7 @@ int aggregator_begin_view (struct aggregator *a, const struct view_asker *asker,
                            struct view **ret, struct err *err)
 {
     struct words w;
-    int rc = take_words (request, a->opt->root, &w, err);
+    int rc = take_words (request, a->opt->root, visible_to, &w, err);
 
     if (rc == 0)
         rc = check_gc (a, &w, asker, err);

@@ -8,10 +8,10 @@
 #include "archive/capture_place.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "ledger/ledger_facts.h"
 #include "model/beside.h"
 #include "model/job_mark.h"
 #include "options/shell.h"
+#include "several/job_copies.h"
 #include "shared/root.h"
 #include "shared/view.h"
 #include "store/content.h"
@@ -49,7 +49,7 @@ struct getting {
     size_t bad, there;          // of the bad ones: DIR has them already
     bool several;               // places have the job: the first one has its
     bool later;                 // rows; and this is another one
-    char raw_at[FACT_VALUE_MAX], home[FACT_VALUE_MAX];  // of a divided job
+    struct cli_rest rest;       // of the job; home: "" if it was said
     struct get_missing missing;
 };
 
@@ -240,8 +240,9 @@ static void tell_got (const struct getting *g)
          elsewhere[sizeof (shown) + 32] = "";
     size_t raw = g->files - g->shipments;
 
-    if (*g->raw_at)
-        PRINT (elsewhere, "%s%s", utf8_escape (g->raw_at, UTF8_COLUMN, shown),
+    if (*g->rest.raw_at)
+        PRINT (elsewhere, "%s%s",
+               utf8_escape (g->rest.raw_at, UTF8_COLUMN, shown),
                g->several ? "" : " (--aggregators asks there, too)");
     if (raw > 0)
         (void)printf ("%zu raw file%s", raw, units_s (raw));
@@ -311,9 +312,9 @@ static void tell_home (const struct getting *g)
 {
     char shown[UTF8_ESCAPED (FACT_VALUE_MAX)];
 
-    if (*g->home && !*g->raw_at && !g->file && g->shipments == 0)
+    if (*g->rest.home && !*g->rest.raw_at && !g->file && g->shipments == 0)
         (void)cli_fail (g->command, 0, "the rows of job %s are at %s", g->job,
-                        utf8_escape (g->home, UTF8_COLUMN, shown));
+                        utf8_escape (g->rest.home, UTF8_COLUMN, shown));
 }
 
 static int told (struct getting *g)
@@ -409,17 +410,6 @@ static int get_by_place (struct getting *g, const struct get_words *w,
                   : get_from (g, out, end_place, &v);
 }
 
-static int take_rest (void *arg, const struct ledger_fact *f)
-{
-    struct getting *g = arg;
-
-    if (strcmp (f->key, FACT_HOME) == 0)
-        PRINT (g->home, "%s", f->value);
-    if (strcmp (f->key, FACT_RAW_AT) == 0)
-        PRINT (g->raw_at, "%s", f->value);
-    return 0;
-}
-
 static int get_of_root (struct getting *g, const struct get_words *w,
                         const char *root)
 {
@@ -430,8 +420,6 @@ static int get_of_root (struct getting *g, const struct get_words *w,
     if (status)
         return status;
     a.threads = (unsigned)w->opt->threads;
-    if (!g->later)
-        (void)ledger_each_fact (a.ledger, g->job, 0, take_rest, g, NULL);
     items = cli_each_item (g->command, &a, g->job, true, get_item, g);
     status = items < 0    ? cli_output_status ((int)items)
              : items == 0 ? cli_no_job (g->command, a.root, g->job,
@@ -450,24 +438,66 @@ static int get_at (struct getting *g, const struct get_words *w,
 
 /* The first status that is not 0, but of those that have nothing. */
 static int get_at_each (struct getting *g, const struct get_words *w,
-                        const struct archive_source *from, size_t n)
+                        const struct archive_sources *from)
 {
     int status = 0;
 
-    PRINT (g->raw_at, "%s", from[0].raw_at);
-    for (size_t i = 0; i < n && !atomic_load (&cli_cancelled); i++) {
+    for (size_t i = 0; i < from->n && !atomic_load (&cli_cancelled); i++) {
         int one;
 
         g->later = i > 0;
-        one = get_at (g, w, from[i].place);
+        one = get_at (g, w, from->list[i]);
         if (status == 0 && (one != EX_NOINPUT || !g->several))
             status = one;
     }
     return status;
 }
 
+/* ---- where the rest of a job is ---- */
+
+/* As a root that this user can read says. */
+static void rest_in_root (const char *root, const char *job,
+                          struct cli_rest *ret)
+{
+    char path[PATH_MAX];
+    struct ledger *l = NULL;
+
+    if (fileio_join (path, sizeof (path), root, "ledger.db") &&
+        ledger_open_quick (path, &l, NULL) == 0)
+        cli_rest_read (l, job, ret);
+    ledger_close (l);
+}
+
+/* As its service says: without an answer get fails, too, and says why. */
+static void rest_at_place (const struct cli_place *place, const char *job,
+                           struct cli_rest *ret)
+{
+    struct cli_places p = { .list = { *place }, .n = 1 };
+    struct job_copies j;
+
+    job_copies_peek (&p, job, &j);
+    if (j.n > 0) {
+        PRINT (ret->home, "%s", j.list[0].home);
+        PRINT (ret->raw_at, "%s", j.list[0].raw_at);
+    }
+    job_copies_fini (&j);
+}
+
+static void find_rest (const struct cli_place *place, const char *job,
+                       struct cli_rest *ret)
+{
+    if (cli_is_view ())
+        return;                 // whoever asked finds out
+    if (place->security || cli_needs_view (place->name))
+        rest_at_place (place, job, ret);
+    else
+        rest_in_root (place->name, job, ret);
+}
+
+/* ---- the verb ---- */
+
 int archive_get_all (const struct archive_options *opt,
-                     const struct archive_source *from, size_t n, int nwords,
+                     const struct archive_sources *from, int nwords,
                      char *const *words)
 {
     const struct get_words w = { opt, nwords, words };
@@ -477,8 +507,9 @@ int archive_get_all (const struct archive_options *opt,
     if (!cli_is_view ())
         cli_catch_signals ();
     begin_get (&g, opt, nwords - 1, words + 1);
-    g.several = n > 1;
-    status = get_at_each (&g, &w, from, n);
+    g.rest = from->rest;
+    g.several = from->n > 1;
+    status = get_at_each (&g, &w, from);
     if (atomic_load (&cli_cancelled)) {
         status = interrupted (&g);
     } else if (status == 0 || (g.several && g.files > 0)) {
@@ -487,4 +518,14 @@ int archive_get_all (const struct archive_options *opt,
     }
     end_get (&g);
     return status;
+}
+
+int archive_get_of_root (const struct archive_options *opt, int nwords,
+                         char *const *words)
+{
+    const struct cli_place root = { opt->root, NULL };
+    struct archive_sources from = { .list = { &root }, .n = 1 };
+
+    find_rest (&root, words[1], &from.rest);
+    return archive_get_all (opt, &from, nwords, words);
 }

@@ -3,7 +3,7 @@
 #define ROLLCALL_INTERCHANGE_ARCHIVE_VERB_H
 
 #include "several/ask_places.h"
-#include "shared/command.h"
+#include "shared/root.h"
 
 #include "archive/archive.h"
 #include "archive/intake.h"
@@ -61,16 +61,33 @@ int archive_give_tags (struct intake *in, const char *job,
 
 /* The verbs: exit statuses. */
 int archive_add (const struct archive_options *opt, int n, char **dirs);
-/* get JOB [CAPTURE|RANK] DIR ('words' begin with "get"), of one or more roots and
- * aggregators that have something of the job; the first has its rows.
+int archive_ls (const struct archive_options *opt, struct archive *a,
+                  const char *job);     // NULL: all
+int archive_result (const struct archive_options *opt, struct archive *a,
+                    const char *job, const char *part); // NULL: analysis.db
+
+/* ls and get of several aggregators: of each job the best copy, and of a divided
+ * one raw files of all that have some.
  */
-struct archive_source {
-    const struct cli_place *place;
-    const char *raw_at;         // where else raw files of the job are; or ""
+int archive_ls_of_all (const struct archive_options *opt, const char *job);
+int archive_get_of_all (const struct archive_options *opt, int nwords,
+                        char *const *words);
+
+/* get JOB [CAPTURE|RANK] DIR ('words' begin with "get"), of one or more roots and
+ * aggregators that have something of the job.
+ */
+struct archive_sources {
+    const struct cli_place *list[CLI_PLACES_MAX];       // the first has its rows
+    size_t n;
+    struct cli_rest rest;       // as the first says; home: "" if it was said
 };
 int archive_get_all (const struct archive_options *opt,
-                     const struct archive_source *from, size_t n, int nwords,
+                     const struct archive_sources *from, int nwords,
                      char *const *words);
+
+/* The same of one root. */
+int archive_get_of_root (const struct archive_options *opt, int nwords,
+                         char *const *words);
 int archive_export (const struct archive_options *opt, struct archive *a,
                     const char *job, const char *file);
 int archive_import (const struct archive_options *opt, const char *file);

@@ -1,7 +1,4 @@
-/* cli/jobs/jobs_of_all.c - rollcall jobs of several aggregators
- *
- * This folder: what verbs ask about many jobs, and rollcall push.
- */
+/* cli/jobs/jobs_of_all.c - rollcall jobs of several aggregators */
 #include "jobs/jobs_of_all.h"
 
 #include "base/utf8.h"
@@ -161,21 +158,6 @@ static int put_members (struct json_out *out, const struct job_copy *c)
     return 0;
 }
 
-/* Those that did not answer. */
-static void put_silent (struct json_out *out, const struct job_copies *j)
-{
-    json_out_open_of (out, "not_answered", '[');
-    for (size_t i = 0; i < j->nplaces; i++) {
-        if (j->docs[i])
-            continue;
-        json_out_open (out, '{');
-        json_out_text_of (out, "at", j->answers[i].place->name);
-        json_out_text_of (out, "reason", j->answers[i].why.text);
-        json_out_close (out, '}');
-    }
-    json_out_close (out, ']');
-}
-
 static int put_json (const struct job_copies *j, const struct json *runs)
 {
     struct json_out out = { .f = stdout, .comma = ", ", .colon = ": " };
@@ -192,7 +174,7 @@ static int put_json (const struct job_copies *j, const struct json *runs)
         json_out_close (&out, '}');
     }
     json_out_close (&out, ']');
-    put_silent (&out, j);
+    job_copies_silent (j, &out);
     if ((text = json_print (json_get (runs, "runs"), false))) {
         json_out_key (&out, "runs");
         json_out_raw (&out, text);

@@ -7,6 +7,7 @@
 
 #include "base/thread.h"
 #include "base/utf8.h"
+#include "json/json_out.h"
 #include "net/ask.h"
 #include "options/program.h"
 #include "store/fileio.h"
@@ -236,6 +237,32 @@ void place_put_lines (const char *text, size_t size, FILE *f)
     }
 }
 
+/* Raw control characters are no JSON, but some read them in texts; they may be
+ * escaped there.
+ */
+static void put_json (const char *p, size_t size, FILE *f)
+{
+    for (const char *end = p + size; p < end;) {
+        size_t shown = utf8_shown (p), n = utf8_size (p);
+
+        if (shown == 0 && n == 3 && utf8_bidi (p) != 0)
+            (void)fprintf (f, "\\u%04x", utf8_bidi (p));
+        else if (shown == 0 && n > 0 && *p != '\t' && *p != '\n')
+            (void)fprintf (f, "\\u%04x", (unsigned char)p[n - 1]);
+        else
+            (void)fwrite (p, 1, n > 0 ? n : 1, f);
+        p += n > 0 ? n : 1;
+    }
+}
+
+void place_put_object (const char *at, const char *text, size_t size, FILE *f)
+{
+    (void)fputs ("{\"at\": ", f);
+    json_out_string (f, at, strlen (at));
+    (void)fputs (", ", f);
+    put_json (text + 1, size - 1, f);
+}
+
 /* Print what has come up to the last end of a line; at the end all. */
 static void put_whole_lines (struct buf *b, bool all, FILE *f)
 {
@@ -268,13 +295,36 @@ static int take (int *fd, struct buf *b)
     return b->failed ? -E2BIG : 0;
 }
 
-int place_print (const struct command_spec *c, struct place_view *v, int quiet)
+/* Who takes the whole lines of what comes away from 'b', at the end all that there
+ * is: 0, or a negative value after a message.
+ */
+typedef int take_fn (void *arg, struct buf *b, bool all);
+
+/* Its end: an exit status after a message. */
+static int tell_end (const struct command_spec *c, const struct place_view *v,
+                     int rc, int status, const struct err *why)
+{
+    if (rc == -E2BIG)
+        return cli_fail (c, EX_DATAERR, "%s: its answer is too long",
+                         v->place->name);
+    if (rc < 0 || status == -EPIPE)
+        return EX_IOERR;        // whoever left has said why
+    if (status < 0)
+        return cli_fail (c, place_exit_status (status), "%s", why->text);
+    if (why->text[0])
+        (void)cli_fail (c, 0, "%s: %s", v->place->name, why->text);
+    return status;
+}
+
+/* Give what comes to 'fn', and print its messages, as place_print. */
+static int pass_on (const struct command_spec *c, struct place_view *v,
+                    size_t most, int quiet, take_fn *fn, void *arg)
 {
     struct buf out, said;
     struct err why;
     int rc = 0, status;
 
-    buf_init (&out, PLACE_LIST_MAX);
+    buf_init (&out, most);
     buf_init (&said, PLACE_SAID_MAX);
     while (rc == 0 && (v->out >= 0 || v->said >= 0) &&
            !atomic_load (&cli_cancelled)) {
@@ -286,7 +336,8 @@ int place_print (const struct command_spec *c, struct place_view *v, int quiet)
             rc = take (&v->out, &out);
         if (p[1].revents && rc == 0)
             rc = take (&v->said, &said);
-        put_whole_lines (&out, v->out < 0, stdout);
+        if (rc == 0)
+            rc = fn (arg, &out, v->out < 0);
         if (!quiet)
             put_whole_lines (&said, v->said < 0, stderr);
     }
@@ -296,18 +347,50 @@ int place_print (const struct command_spec *c, struct place_view *v, int quiet)
         put_whole_lines (&said, true, stderr);
     buf_fini (&out);
     buf_fini (&said);
-    if (quiet)
-        return status;
-    if (rc < 0)
-        return cli_fail (c, EX_DATAERR, "%s: its answer is too long",
-                         v->place->name);
-    if (status == -EPIPE)
-        return EX_IOERR;        // whoever left has said why
-    if (status < 0)
-        return cli_fail (c, place_exit_status (status), "%s", why.text);
-    if (why.text[0])
-        (void)cli_fail (c, 0, "%s: %s", v->place->name, why.text);
-    return status;
+    return quiet ? status : tell_end (c, v, rc, status, &why);
+}
+
+static int print_lines (void *arg, struct buf *b, bool all)
+{
+    put_whole_lines (b, all, arg);
+    return 0;
+}
+
+int place_print (const struct command_spec *c, struct place_view *v, int quiet)
+{
+    return pass_on (c, v, PLACE_LIST_MAX, quiet, print_lines, stdout);
+}
+
+struct lines {
+    place_line_fn *fn;
+    void *arg;
+    int rc;
+};
+
+static void give_line (void *arg, char *line)
+{
+    struct lines *l = arg;
+
+    if (l->rc == 0)
+        l->rc = l->fn (l->arg, line);
+}
+
+static int give_lines (void *arg, struct buf *b, bool all)
+{
+    struct lines *l = arg;
+
+    if (all && b->size > 0)
+        buf_put (b, "\n", 1);
+    buf_take_lines (b, give_line, l);
+    return l->rc;
+}
+
+int place_each_line (const struct command_spec *c, struct place_view *v,
+                     place_line_fn *fn, void *arg)
+{
+    struct lines l = { fn, arg, 0 };
+
+    return pass_on (c, v, PLACE_LINE_MAX + PART, 0, give_lines, &l);
 }
 
 int place_exit_status (int rc)
@@ -327,7 +410,7 @@ int place_exit_status (int rc)
 static void take_all (struct place_view *views, struct place_answer *a,
                       size_t n)
 {
-    struct pollfd p[2 * (OPTION_LIST_MAX + ENDPOINTS_MAX)];
+    struct pollfd p[2 * CLI_PLACES_MAX];
 
     for (;;) {
         size_t open = 0;
@@ -379,6 +462,26 @@ struct place_answer *places_ask (const struct cli_places *p,
         return NULL;
     }
     return a;
+}
+
+const char *place_answer_why (struct place_answer *a)
+{
+    if (!a->why.text[0] && a->said.size > 0) {
+        // its own words, without the name of the verb and the end of the line
+        const char *said = buf_text (&a->said), *at = strstr (said, ": ");
+
+        PRINT (a->why.text, "%.*s", (int)strcspn (at ? at + 2 : said, "\n"),
+               at ? at + 2 : said);
+    }
+    if (!a->why.text[0])
+        PRINT (a->why.text, "it was killed");
+    return a->why.text;
+}
+
+int place_answer_status (const struct place_answer *a)
+{
+    return a->status < 0 ? place_exit_status (a->status)
+           : a->status < 128 ? a->status : EX_UNAVAILABLE;
 }
 
 void place_answers_free (struct place_answer *a, size_t n)

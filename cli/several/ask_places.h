@@ -15,6 +15,7 @@
 
 #define PLACE_LIST_MAX ((size_t)128 << 20)      // bytes of a list: of some
                                                 // 80,000 jobs
+#define PLACE_LINE_MAX ((size_t)1 << 20)        // of a line that is read here
 #define PLACE_SAID_MAX 65536    // bytes of messages
 
 struct place_view {
@@ -40,11 +41,25 @@ int place_end (struct place_view *v, struct err *why);
  */
 int place_print (const struct command_spec *c, struct place_view *v, int quiet);
 
+/* Give each line of it to 'fn', as it comes, without the end of the line; its
+ * messages are printed here.  Lines may have any bytes.  A negative result of 'fn',
+ * which has said why, ends it: EX_IOERR.  Else an exit status, after a message if
+ * need be: only after 0 it was all that the place has.
+ */
+typedef int place_line_fn (void *arg, const char *line);
+int place_each_line (const struct command_spec *c, struct place_view *v,
+                     place_line_fn *fn, void *arg);
+
 /* The exit status for a negative errno of place_end. */
 int place_exit_status (int rc);
 
 /* Print lines that came from another host, to 'f'. */
 void place_put_lines (const char *text, size_t size, FILE *f);
+
+/* Print the text of a JSON object with members that came from 'at', which becomes
+ * its first one.  Numbers stay as they are, and no character controls a terminal.
+ */
+void place_put_object (const char *at, const char *text, size_t size, FILE *f);
 
 /* All that a place printed. */
 struct place_answer {
@@ -59,6 +74,11 @@ struct place_answer {
  */
 struct place_answer *places_ask (const struct cli_places *p,
                                  const struct json *request);
+
+/* Of one that failed: a sentence about that, with any bytes; and an exit status. */
+const char *place_answer_why (struct place_answer *a);
+int place_answer_status (const struct place_answer *a);
+
 void place_answers_free (struct place_answer *a, size_t n);
 
 #endif

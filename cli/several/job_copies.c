@@ -100,6 +100,23 @@ size_t job_copies_next (const struct job_copies *j, size_t i)
     return k;
 }
 
+static int by_job (const void *key, const void *copy)
+{
+    return strcmp (key, ((const struct job_copy *)copy)->job);
+}
+
+const struct job_copy *job_copies_best (const struct job_copies *j,
+                                        const char *job)
+{
+    const struct job_copy *c = j->n > 0 ? bsearch (job, j->list, j->n,
+                                                   sizeof (*j->list), by_job)
+                                        : NULL;
+
+    while (c && c > j->list && strcmp (c[-1].job, job) == 0)
+        c--;
+    return c;
+}
+
 /* What one aggregator names twice counts once. */
 static void drop_repeated (struct job_copies *j)
 {
@@ -141,18 +158,12 @@ static void tell_away (const struct command_spec *c, struct job_copies *j,
 {
     char shown[UTF8_ESCAPED (ERR_TEXT_MAX)];
 
-    j->away++;
-    if (!a->why.text[0] && a->said.size > 0) {
-        // its own words, without the name of the verb and the end of the line
-        const char *said = buf_text (&a->said), *at = strstr (said, ": ");
+    const char *why = place_answer_why (a);
 
-        PRINT (a->why.text, "%.*s", (int)strcspn (at ? at + 2 : said, "\n"),
-               at ? at + 2 : said);
-    }
-    if (!a->why.text[0])
-        PRINT (a->why.text, "it was killed");
-    (void)cli_fail (c, 0, "%s has not answered: %s", a->place->name,
-                    utf8_escape (a->why.text, UTF8_LINES, shown));
+    j->away++;
+    if (c)
+        (void)cli_fail (c, 0, "%s has not answered: %s", a->place->name,
+                        utf8_escape (why, UTF8_LINES, shown));
 }
 
 /* Whether a place has answered; its list is in docs[i] then. */
@@ -176,16 +187,8 @@ static bool has_answered (const struct command_spec *c, struct job_copies *j,
 
 static int no_memory (const struct command_spec *c)
 {
-    return cli_fail (c, EX_OSERR, "no memory to ask several aggregators");
-}
-
-/* Nobody has answered: why, as the first of them says. */
-static int nobody (const struct job_copies *j)
-{
-    int status = j->answers[0].status;
-
-    return status < 0 ? place_exit_status (status)
-           : status > 0 && status < 128 ? status : EX_UNAVAILABLE;
+    return c ? cli_fail (c, EX_OSERR, "no memory to ask several aggregators")
+             : EX_OSERR;
 }
 
 int job_copies_ask (const struct command_spec *c, const struct cli_places *p,
@@ -202,15 +205,29 @@ int job_copies_ask (const struct command_spec *c, const struct cli_places *p,
             return no_memory (c);
     }
     if (ret->away == p->n)
-        return nobody (ret);
+        return place_answer_status (&ret->answers[0]);
     if (ret->n > 1)
         qsort (ret->list, ret->n, sizeof (*ret->list), by_name);
     drop_repeated (ret);
-    if (ret->strange > 0)
+    if (ret->strange > 0 && c)
         (void)cli_fail (c, 0, "%zu entr%s left out: no job has such a name, or "
                         "it was named twice by one aggregator", ret->strange,
                         ret->strange == 1 ? "y" : "ies");
     return 0;
+}
+
+void job_copies_silent (const struct job_copies *j, struct json_out *out)
+{
+    json_out_open_of (out, "not_answered", '[');
+    for (size_t i = 0; i < j->nplaces; i++) {
+        if (j->docs[i])
+            continue;
+        json_out_open (out, '{');
+        json_out_text_of (out, "at", j->answers[i].place->name);
+        json_out_text_of (out, "reason", j->answers[i].why.text);
+        json_out_close (out, '}');
+    }
+    json_out_close (out, ']');
 }
 
 void job_copies_fini (struct job_copies *j)
@@ -337,19 +354,20 @@ int job_copies_where (const char *job, const char *where, struct buf *out)
     return out->failed ? -ENOMEM : 0;
 }
 
-static struct json *ask_for (const char *job)
+struct json *job_copies_request (const char *job)
 {
     struct json *request = json_object (), *options;
     struct buf where;
 
     buf_init (&where, 4 * MESSAGE_NAME_MAX);
-    (void)job_copies_where (job, NULL, &where);
     json_add_text (request, "do", "view");
     json_add_text (request, "verb", "jobs");
     options = json_add_array (request, "options");
     json_push_text (options, "--json");
-    json_push_text (options, "--where");
-    json_push_text (options, buf_text (&where));
+    if (job && job_copies_where (job, NULL, &where) == 0) {
+        json_push_text (options, "--where");
+        json_push_text (options, buf_text (&where));
+    }
     (void)json_add_array (request, "operands");
     buf_fini (&where);
     return request;
@@ -365,23 +383,39 @@ static int ambiguous (const struct command_spec *c, const struct job_copies *j)
                      utf8_escape (j->list[0].job, UTF8_COLUMN, job));
 }
 
-int job_copies_find (const struct command_spec *c, const struct cli_places *p,
-                     const char *job, bool with_result, struct job_copies *j,
-                     const struct job_copy **ret)
+/* As job_copies_ask; the copies of one job. */
+static int ask_for_one (const struct command_spec *c,
+                        const struct cli_places *p, const char *job,
+                        struct job_copies *j)
 {
-    struct json *request = ask_for (job);
+    struct json *request = job_copies_request (job);
     int status = job_copies_ask (c, p, request, j);
     size_t kept = 0;
 
     json_free (request);
-    if (status)
-        return status;
     // an aggregator may say more than it was asked for
     for (size_t i = 0; i < j->n; i++) {
         if (strcmp (j->list[i].job, job) == 0)
             j->list[kept++] = j->list[i];
     }
     j->n = kept;
+    return status;
+}
+
+void job_copies_peek (const struct cli_places *p, const char *job,
+                      struct job_copies *ret)
+{
+    (void)ask_for_one (NULL, p, job, ret);
+}
+
+int job_copies_find (const struct command_spec *c, const struct cli_places *p,
+                     const char *job, bool with_result, struct job_copies *j,
+                     const struct job_copy **ret)
+{
+    int status = ask_for_one (c, p, job, j);
+
+    if (status)
+        return status;
     if (j->n == 0)
         return cli_fail (c, j->away > 0 ? EX_UNAVAILABLE : EX_NOINPUT,
                          "no aggregator that answers has a job %s", job);

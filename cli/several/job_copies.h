@@ -10,6 +10,8 @@
 
 #include "several/ask_places.h"
 
+#include "json/json_out.h"
+
 struct job_copy {
     const struct json *o;       // the object of rollcall jobs --json; untrusted
     const struct cli_place *place;
@@ -32,17 +34,35 @@ struct job_copies {
     size_t strange;             // entries that are no jobs
 };
 
+/* A request for rollcall jobs --json: one job, or all (NULL).  The caller frees
+ * it.
+ */
+struct json *job_copies_request (const char *job);
+
 /* Ask all places with 'request', one for rollcall jobs --json.  Those that do not
  * answer are named on standard error, with the reason.  0, or an exit status
- * after a message: nobody answers.  The caller calls
+ * after a message: nobody answers.  Without 'c' nothing is said.  The caller calls
  * job_copies_fini in any case.
  */
 int job_copies_ask (const struct command_spec *c, const struct cli_places *p,
                     const struct json *request, struct job_copies *ret);
 void job_copies_fini (struct job_copies *j);
 
+/* The member "not_answered": which places did not, and why. */
+void job_copies_silent (const struct job_copies *j, struct json_out *out);
+
+/* Of divided jobs raw files are at the other places of its copies, too. */
+static inline bool job_copy_is_divided (const struct job_copy *c)
+{
+    return *c->raw_at || *c->home;
+}
+
 /* The index behind the copies of the job at index 'i'. */
 size_t job_copies_next (const struct job_copies *j, size_t i);
+
+/* The best copy of a job; NULL: nobody has listed it. */
+const struct job_copy *job_copies_best (const struct job_copies *j,
+                                        const char *job);
 
 /* What two copies are to each other: the same; one has only raw files; one has
  * what the other lacks; or both are whole, and not the same, or of different
@@ -65,12 +85,18 @@ size_t job_copies_tell (const struct command_spec *c,
 int job_copies_where (const char *job, const char *where, struct buf *out);
 
 /* Find the place that has a job, the best if there are several; with_result:
- * that has a result.  The list of *j is of this job then.  0 and *ret, which is valid as long as 'j'; or an exit
- * status after a message: nobody has it, or those who have contradict each
- * other.
+ * that has a result.  The list of *j is of this job then.  0 and *ret, which is
+ * valid as long as 'j'; or an exit status after a message: nobody has it, or those
+ * who have contradict each other.
  */
 int job_copies_find (const struct command_spec *c, const struct cli_places *p,
                      const char *job, bool with_result, struct job_copies *j,
                      const struct job_copy **ret);
+
+/* The copies of a job, without a message: none if nobody answers.  The caller
+ * calls job_copies_fini.
+ */
+void job_copies_peek (const struct cli_places *p, const char *job,
+                      struct job_copies *ret);
 
 #endif

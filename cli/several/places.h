@@ -39,8 +39,10 @@ struct cli_place {
     const struct net_security *security;        // NULL: a root
 };
 
+#define CLI_PLACES_MAX (OPTION_LIST_MAX + ENDPOINTS_MAX)
+
 struct cli_places {
-    struct cli_place list[OPTION_LIST_MAX + ENDPOINTS_MAX];
+    struct cli_place list[CLI_PLACES_MAX];
     size_t n;
     struct endpoints endpoints;
 };

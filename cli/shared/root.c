@@ -102,16 +102,25 @@ long cli_each_item (const struct command_spec *c, struct archive *a,
     return rc < 0 ? rc : count;
 }
 
+void cli_rest_read (struct ledger *l, const char *job, struct cli_rest *ret)
+{
+    if (ledger_get_fact (l, job, FACT_HOME, ret->home, NULL) < 0)
+        ret->home[0] = '\0';
+    if (ledger_get_fact (l, job, FACT_RAW_AT, ret->raw_at, NULL) < 0)
+        ret->raw_at[0] = '\0';
+}
+
 int cli_rows_elsewhere (const struct command_spec *c, struct ledger *l,
                         const char *root, const char *job)
 {
-    char home[FACT_VALUE_MAX];
+    struct cli_rest rest;
 
-    if (ledger_get_fact (l, job, FACT_HOME, home, NULL) < 0 || !*home)
+    cli_rest_read (l, job, &rest);
+    if (!*rest.home || ledger_newest (l, job, ITEM_RAW) == 0)
         return 0;
     return cli_fail (c, EX_NOINPUT, "%s has raw files of job %s, but no rows: "
                      "they are delivered to %s, which builds its result", root,
-                     job, home);
+                     job, rest.home);
 }
 
 int cli_no_job (const struct command_spec *c, const char *root,

@@ -5,6 +5,7 @@
 #include "shared/command.h"
 
 #include "archive/archive.h"
+#include "ledger/ledger_facts.h"
 #include "store/root.h"
 
 #include <limits.h>
@@ -24,10 +25,17 @@ int cli_open_archive (const struct command_spec *c, const char *root,
 int cli_open_lists (const struct command_spec *c, const char *root,
                     struct archive *ret);       // no contents
 
-/* Say which aggregator has the rows of a job of which a root has raw files
- * (FACT_HOME): EX_NOINPUT, or 0 if no other one has.
+/* Of a divided job: the endpoints that have the rest, or "": its rows, at the
+ * home; raw files of some hosts.  What its agents told the root.
  */
-struct ledger;
+struct cli_rest {
+    char home[FACT_VALUE_MAX], raw_at[FACT_VALUE_MAX];
+};
+void cli_rest_read (struct ledger *l, const char *job, struct cli_rest *ret);
+
+/* Say which aggregator has the rows of a job of which a root has raw files:
+ * EX_NOINPUT, or 0 if no other one has, or the root has nothing of it.
+ */
 int cli_rows_elsewhere (const struct command_spec *c, struct ledger *l,
                         const char *root, const char *job);
 

@@ -87,7 +87,8 @@ cli/run                         all net shared check node_agent/control
     node_agent/world node_agent/disk node_agent/offline_analysis
     aggregator/publish aggregator/query aggregator/builder aggregator/summary
 cli/interchange                 all net object_store shared several node_agent/extract node_agent/identity
-    node_agent/discovery node_agent/spool node_agent/world aggregator/ledger
+    node_agent/discovery node_agent/spool node_agent/world aggregator/publish
+    aggregator/query aggregator/builder aggregator/ledger
     aggregator/export aggregator/store aggregator/archive aggregator/interchange
 cli/jobs                        all net shared several cli/run aggregator/query
     aggregator/ledger

@@ -137,11 +137,164 @@ names ()                            # of the jobs that were listed
     run ask query steps d
     expect_status 66
     shows "no aggregator that answers has a job d"
-    run ask archive ls
-    expect_status 2
     run ask jobs --where 'nothing=1'
     expect_status 2
     is "lines" 1 "$(wc -l <<<"$output")"
+}
+
+items_of ()                         # N JOB: lines of archive ls
+{
+    "$ROLLCALL" archive ls "$2" --root "root$1"
+}
+
+@test "archive ls of three aggregators lists the items of each job once" {
+    services 3
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 one
+    "$CAPTURE_MAKER" --quiet --ranks 3 --ops 4 --seed 2 two
+    deliver 1 b one
+    deliver 2 a two --raw
+    deliver 3 b one                 # a second copy
+    deliver 3 c two
+    run ask archive ls
+    expect_status 0
+    is "items" "$({ items_of 1 b; items_of 2 a; items_of 3 c; } | sort)" \
+        "$(sort <<<"$output")"
+    run ask archive ls --json
+    expect_status 0
+    is "items" "$({ items_of 1 b; items_of 2 a; items_of 3 c; } | wc -l)" \
+        "$(grep -c '"content"' <<<"$output")"
+    is "with their place" "$(items_of 2 a | wc -l)" \
+        "$(grep -c "\"at\": \"$(at 2)\".*\"job\":\"a\"" <<<"$output")"
+    shows '"not_answered": []'
+    # as it is at its place, to the last digit
+    is "time" "$("$ROLLCALL" archive ls a --json --root root2 |
+        grep -o '"mtime_ns":[0-9]*' | sort)" \
+        "$(grep -o '"mtime_ns":[0-9]*' <<<"$output" | sort)"
+    command -v python3 >/dev/null && python3 -c 'import json, sys; json.load (sys.stdin)' \
+        <<<"$output"
+    run ask archive ls --width 200
+    expect_status 0
+    shows "content" "at" "$(at 2)"
+    run "$ROLLCALL" archive ls --root root1 --root root2 --root root3
+    expect_status 0
+    is "items of roots" "$({ items_of 1 b; items_of 2 a; items_of 3 c; } | sort)" \
+        "$(sort <<<"$output")"
+    run ask archive ls d
+    expect_status 66
+    run ask archive ls a/b
+    expect_status 2
+    shows "is not the name of a job"
+    run ask archive verify
+    expect_status 2
+    # what one alone had is missing, and it is named
+    die 2
+    run ask archive ls
+    expect_status 1
+    shows "$(at 2) has not answered: "
+    [[ "$output" != *"a	"* ]] || fail "$output"
+    run ask archive ls --json
+    expect_status 1
+    shows "\"not_answered\": [{\"at\": \"$(at 2)\""
+    run ask archive ls a
+    expect_status 69
+    die 1
+    die 3
+    run ask archive ls
+    expect_status 69
+}
+
+@test "status of three aggregators: a block for each, and the worst status" {
+    services 3
+    key keys1 alice --reads somebody
+    run ask status
+    expect_status 0
+    is "blocks" "$(at 1) $(at 2) $(at 3)" "$(grep ^tcp <<<"$output" | paste -sd' ')"
+    is "daemons" 3 "$(grep -c '^rollcall-aggregator .* serving' <<<"$output")"
+    run ask status --json
+    expect_status 0
+    is "places" 3 "$(grep -c '"at": "tcp://' <<<"$output")"
+    shows '"not_answered": []' '"alive":true'
+    run "$ROLLCALL" status --root root1 --root root2
+    expect_status 0
+    is "daemons of roots" 2 "$(grep -c '^rollcall-aggregator .* serving' <<<"$output")"
+    run "$ROLLCALL" status --json --root root1 --aggregators list
+    expect_status 0
+    is "places" 4 "$(grep -c '"at": ' <<<"$output")"
+    command -v python3 >/dev/null && python3 -c 'import json, sys; json.load (sys.stdin)' \
+        <<<"$output"
+    run ask status j
+    expect_status 2
+    # who may see the jobs of one user hears of no others
+    run env ROLLCALL_KEY=mine/alice.key "$ROLLCALL" status --aggregators \
+        "$(head -1 list)"
+    expect_status 77
+    shows "only for who may see the jobs of all"
+    die 2
+    run ask status
+    expect_status 69
+    shows "$(at 2) has not answered: "
+    is "blocks" "$(at 1) $(at 3)" "$(grep "^tcp[^ ]*$" <<<"$output" | paste -sd' ')"
+    run "$ROLLCALL" status --root root1 --root root2 --root root9
+    expect_status 66
+    shows "root9 has not answered: No such file or directory"
+    run ask status --json
+    expect_status 69
+    shows "\"not_answered\": [{\"at\": \"$(at 2)\""
+}
+
+# No copy counts twice, and what is of one job comes from one place.
+@test "trend of three aggregators is that of one root with all of their jobs" {
+    services 3
+    "$CAPTURE_MAKER" --quiet --ranks 4 --ops 8 --seed 1 --slow-rank 3 one
+    "$CAPTURE_MAKER" --quiet --ranks 4 --ops 8 --seed 2 --slow-rank 3 two
+    "$CAPTURE_MAKER" --quiet --ranks 4 --ops 8 --seed 2 --skip-ranks 2,3 part
+    deliver 1 a one
+    deliver 2 b part
+    deliver 3 b two                 # a better copy
+    deliver 3 c one
+    "$ROLLCALL" archive tag c x --root root3
+    key keys1 alice --reads somebody
+    # the same in one
+    deliver 1 b two
+    deliver 1 c one
+    "$ROLLCALL" archive tag c x --root root1
+    for by in week tag host user; do
+        "$ROLLCALL" trend --root root1 --by "$by" >want
+        run ask trend --by "$by"
+        expect_status 0
+        is "by $by" "$(cat want)" "$(grep -v '^rollcall trend: job b: ' <<<"$output")"
+        "$ROLLCALL" trend --root root1 --by "$by" --json >want
+        run "$ROLLCALL" trend --json --root root2 --root root3 --root root1 --by "$by"
+        expect_status 0
+        is "by $by" "$(sed 's/}$//' want), \"not_answered\": []}" \
+            "$(grep -v '^rollcall trend: job b: ' <<<"$output")"
+    done
+    run ask trend --where 'ranks=2'
+    shows "1 job"
+    run ask trend --tag x
+    expect_status 0
+    shows "1 job"
+    run ask trend --where 'nothing=1'
+    expect_status 2
+    is "lines" 1 "$(wc -l <<<"$output")"
+    run ask trend --html page.html --root root3
+    [ -s page.html ]
+    run ask trend --facts
+    expect_status 2
+    run "$ROLLCALL" trend --root root1 --root root2 --postgres postgresql:///x
+    expect_status 2
+    run env ROLLCALL_KEY=mine/alice.key "$ROLLCALL" trend --aggregators \
+        "$(head -1 list)"
+    expect_status 0
+    shows "0 jobs"
+    die 3
+    run ask trend
+    expect_status 1
+    shows "3 jobs" "$(at 3) has not answered: "
+    die 1
+    die 2
+    run ask trend
+    expect_status 69
 }
 
 @test "a result in parts comes with its parts" {
@@ -267,6 +420,15 @@ divide ()                           # DIR
     run ask show "$JOB"
     expect_status 0
     shows "raw files at  $(at "$RAW_AT")" "2 present"
+    # rows from its home, raw files from where they are
+    run ask archive ls "$JOB"
+    expect_status 0
+    is "items" "$({ items_of "$HOME_AT" "$JOB"; items_of "$RAW_AT" "$JOB"; } |
+        sort)" "$(sort <<<"$output")"
+    run ask archive ls
+    expect_status 0
+    is "all items" "$({ items_of "$HOME_AT" "$JOB"; items_of "$RAW_AT" "$JOB"; } |
+        sort)" "$(grep "^$JOB	" <<<"$output" | sort)"
     run ask archive get "$JOB" got
     expect_status 0
     [[ "$output" != *"not delivered"* ]] || fail "$output"

@@ -370,6 +370,16 @@ left_are ()
     run "$ROLLCALL" archive rm --root "root$HOME_AT" "$JOB"
     expect_status 0
     shows "raw files of this job are at tcp://127.0.0.1:${ports[RAW_AT]}" "stay there"
+    run "$ROLLCALL" archive rm --json --root "root$HOME_AT" "$JOB"
+    expect_status 0
+    shows "\"raw_at\":	\"tcp://127.0.0.1:${ports[RAW_AT]}\"" '"home":	null'
+    run "$ROLLCALL" archive rm --apply --root "root$RAW_AT" "$JOB"
+    expect_status 0
+    shows "rows of this job are at tcp://127.0.0.1:${ports[HOME_AT]}" "stay there"
+    # who has nothing of it any more does not say that it has
+    run "$ROLLCALL" archive ls --root "root$RAW_AT" "$JOB"
+    expect_status 66
+    shows "was removed"
 }
 
 @test "a large job: its home is gone for good, with one copy and with two" {

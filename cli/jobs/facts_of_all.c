@@ -1,0 +1,107 @@
+/* cli/jobs/facts_of_all.c - the jobs of several aggregators as one catalogue
+ *
+ * This folder: what verbs ask about many jobs, and rollcall push.
+ */
+#include "jobs/facts_of_all.h"
+
+#include "postgres/facts_lines.h"
+
+#include <string.h>
+
+struct coming {
+    const struct command_spec *c;
+    const struct job_copies *copies;
+    const struct cli_place *place;      // whose lines come
+    struct facts_lines lines;
+};
+
+/* A job comes from where its best copy is. */
+static bool is_wanted (void *arg, const char *job, const char **path)
+{
+    const struct coming *x = arg;
+    const struct job_copy *best = job_copies_best (x->copies, job);
+
+    if (!best || best->place != x->place)
+        return false;
+    *path = best->place->security
+                ? NULL : json_text (json_get (best->o, "analysis_db"), NULL);
+    return true;
+}
+
+static int take_line (void *arg, const char *line)
+{
+    struct coming *x = arg;
+    struct err err = { "" };
+    int rc = facts_lines_take (&x->lines, line, &err);
+
+    return rc < 0 ? cli_fail (x->c, rc, "%s: %s", x->place->name, err.text) : 0;
+}
+
+/* 0, or an exit status after a message. */
+static int take_lines (struct coming *x, const struct cli_place *place,
+                       const struct json *request)
+{
+    struct place_view v;
+    struct err err = { "" };
+
+    x->place = place;
+    return place_begin (place, request, &v, &err) < 0
+               ? cli_fail (x->c, EX_OSERR, "%s", err.text)
+               : place_each_line (x->c, &v, take_line, x);
+}
+
+/* 1; 0: it is not whole, as was said; or an error. */
+static int take_place (struct coming *x, const struct cli_place *place,
+                       const struct json *request, struct err *err)
+{
+    int rc = facts_lines_begin_root (&x->lines, err), status;
+
+    if (rc < 0)
+        return rc;
+    status = take_lines (x, place, request);
+    rc = facts_lines_end_root (&x->lines, status == 0, err);
+    return rc < 0 ? rc : status == 0;
+}
+
+static bool has_best (const struct job_copies *j, const struct cli_place *place)
+{
+    size_t i = 0;
+
+    while (i < j->n && j->list[i].place != place)
+        i = job_copies_next (j, i);
+    return i < j->n;
+}
+
+static int take_all (struct coming *x, const struct cli_places *p,
+                     const struct json *request, struct catalogue *c,
+                     bool *some)
+{
+    struct err err = { "" };
+    int rc = facts_lines_begin (&x->lines, c, is_wanted, x, &err), end;
+
+    for (size_t i = 0; i < p->n && rc >= 0; i++) {
+        if (!has_best (x->copies, &p->list[i]))
+            continue;
+        rc = take_place (x, &p->list[i], request, &err);
+        *some |= rc == 0;
+    }
+    end = facts_lines_end (&x->lines, rc < 0 ? NULL : &err);
+    return rc < 0 || end < 0 ? cli_fail (x->c, EX_OSERR, "%s", err.text) : 0;
+}
+
+int facts_of_all (const struct command_spec *c, const struct cli_places *p,
+                  const struct json *list, const struct json *facts,
+                  struct job_copies *j, struct cli_jobs *ret, bool *some)
+{
+    struct coming x = { .c = c, .copies = j };
+    struct err err = { "" };
+    int status = job_copies_ask (c, p, list, j);
+
+    *ret = (struct cli_jobs){ .ledger = NULL };
+    if (status)
+        return status;
+    if (catalogue_open_copy (&ret->catalogue, &err) < 0)
+        return cli_fail (c, EX_OSERR, "%s", err.text);
+    *some = job_copies_tell (c, j) > 0 || j->away > 0;
+    return take_all (&x, p, facts, ret->catalogue, some);
+}
