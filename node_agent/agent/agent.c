@@ -205,7 +205,7 @@ static int agent_start (struct agent *a, struct err *err)
                                         agent_on_refused, agent_on_problem,
                                         on_delivered, on_clock, agent_on_said,
                                         agent_on_lost, agent_on_raw,
-                                        agent_on_want, a };
+                                        agent_on_want, agent_on_judged, a };
     int rc;
 
     host_name (a->self.host, sizeof (a->self.host));
