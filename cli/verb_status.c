@@ -258,7 +258,7 @@ static bool is_history (const char *path, const struct json *j)
 
     if (strcmp (program, "rollcall-agent") != 0 || stat (path, &st) < 0 ||
         cli_number (j, "undelivered") + cli_number (j, "unsettled") +
-                cli_number (j, "sealing") > 0)
+                cli_number (j, "sealing") + cli_number (j, "kept") > 0)
         return false;
     ns = clock_wall_ns () - clock_ns (&st.st_mtim);
     return ns > HISTORY_NS;

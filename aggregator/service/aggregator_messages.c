@@ -485,6 +485,9 @@ static void on_kept (struct aggregator *a, const struct job_agent *agent,
         m.mark = (struct ledger_mark){ ledger_mark (a->ledger).epoch, 0 };
     if (a->uploads && a->stored.mark.epoch == m.mark.epoch)
         m.mark = a->stored.mark;
+    if (a->uploads)
+        PRINT (m.text, "%.700s", a->uploaded.error != 0 ? a->uploaded.why
+                                 : a->uploaded.conflict);
     if (kept->hurry)
         stored_hurry (&a->stored, clock_mono_ns ());
     (void)net_send (a->net, from, &m);

@@ -37,8 +37,9 @@ static int add_endpoints (const struct command_spec *c,
     int rc = endpoints_read (w->aggregators, &p->endpoints, &err);
 
     if (rc < 0)
-        return cli_fail (c, rc == -EINVAL ? EXIT_USAGE : EX_NOINPUT, "%s",
-                         err.text);
+        return cli_fail (c, rc == -EINVAL   ? EXIT_USAGE
+                            : rc == -EAGAIN ? EX_UNAVAILABLE : EX_NOINPUT,
+                         "%s", err.text);
     if (!w->key)
         return cli_fail (c, EX_CONFIG, "--aggregators: without a key nobody "
                          "knows who asks: give --key (rollcall key new makes "

@@ -83,7 +83,7 @@ static const struct {
     { MESSAGE_STOP, "stop", F_TEXT },
     { MESSAGE_ROLL, "roll", F_COMPLETE F_TEXT },
     { MESSAGE_WANT, "want", F_ITEM F_RANK F_CAPTURE F_PATH F_PLACE },
-    { MESSAGE_STORED, "stored", F_MARK },
+    { MESSAGE_STORED, "stored", F_MARK F_TEXT },
     { MESSAGE_OUTPUT, "output", F_ITEM F_STREAM F_OFFSET },
     { MESSAGE_END, "end", F_ITEM F_STATUS F_SIZE F_CONTENT F_TEXT },
 };

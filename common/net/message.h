@@ -171,7 +171,8 @@ struct message {
                                         // many will never come
     char text[MESSAGE_TEXT_MAX];        // RANK, GONE, NOTE, REFUSED, STOP, END,
 };                                      // ROLL, DONE, HAVE; WELCOME: why
-                                        // nothing is requested, or ""
+                                        // nothing is requested, or ""; STORED:
+                                        // why nothing gets there now, or ""
 
 /* Whether messages of a type have data, in a frame of its own. */
 bool message_has_data (enum message_type t);

@@ -65,8 +65,8 @@ static int read_head (struct answer *a, bool record, unsigned *type,
     return 0;
 }
 
-/* The data of an SRV record: priority, weight, port, target.  1, 0: it says that
- * there is no server.
+/* The data of an SRV record: priority, weight, port, target.  1; 0: it says that
+ * there is no server; -EBADMSG.
  */
 static int read_target (struct answer *a, unsigned size, struct srv_target *ret)
 {
@@ -103,16 +103,15 @@ static int read_records (struct answer *a, unsigned n, struct srv_target *ret,
             return -E2BIG;
         ret[found++] = one;
     }
-    return found > 0 ? (int)found : -ENOENT;
+    return found > 0 ? (int)found : -ENODATA;
 }
 
-/* The answer's own error. */
+/* The answer's own error: only the first says that there is no such name. */
 static int check_rcode (unsigned rcode)
 {
     return rcode == ns_r_noerror    ? 0
            : rcode == ns_r_nxdomain ? -ENOENT
-           : rcode == ns_r_servfail || rcode == ns_r_refused ? -EAGAIN
-                                                             : -EBADMSG;
+                                    : -EAGAIN;
 }
 
 static int parse (const void *bytes, size_t size, struct srv_target *ret,
@@ -131,24 +130,30 @@ static int parse (const void *bytes, size_t size, struct srv_target *ret,
     return rc < 0 ? rc : read_records (&a, head[3], ret, max);
 }
 
-int srv_parse (const void *bytes, size_t size, struct srv_target *ret,
-               size_t max, struct err *err)
+/* One sentence, and the error of srv_parse. */
+static int say (int rc, size_t max, struct err *err)
 {
-    int rc = parse (bytes, size, ret, max);
-
     switch (rc) {
     case -ENOENT:
-        return err_set (err, ENOENT, "DNS has no SRV record of that name");
+        return err_set (err, ENOENT, "DNS has no such name");
+    case -ENODATA:
+        return err_set (err, EAGAIN, "DNS has no SRV record of that name, or "
+                        "one that says that there is no server");
     case -E2BIG:
         return err_set (err, E2BIG, "DNS names more than %zu servers", max);
     case -EAGAIN:
         return err_set (err, EAGAIN, "the name server cannot answer now");
     case -EBADMSG:
-        return err_set (err, EBADMSG, "the answer of the name server is "
-                        "damaged");
+        return err_set (err, EAGAIN, "the answer of the name server is damaged");
     default:
         return rc;
     }
+}
+
+int srv_parse (const void *bytes, size_t size, struct srv_target *ret,
+               size_t max, struct err *err)
+{
+    return say (parse (bytes, size, ret, max), max, err);
 }
 
 /* ---- the question ---- */
@@ -184,9 +189,10 @@ static int set_server (struct __res_state *r, struct err *err)
 
 static int why_not (int reason, struct err *err)
 {
-    if (reason == HOST_NOT_FOUND || reason == NO_DATA)
-        return err_set (err, ENOENT, "DNS has no SRV record of that name");
-    return err_set (err, EAGAIN, "no name server answers");
+    if (reason == HOST_NOT_FOUND)
+        return say (-ENOENT, 0, err);
+    return reason == NO_DATA ? say (-ENODATA, 0, err)
+                             : err_set (err, EAGAIN, "no name server answers, or can answer now");
 }
 
 static int query (struct __res_state *r, const char *name,

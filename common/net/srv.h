@@ -16,9 +16,10 @@ struct srv_target {
 /* Ask the name servers of /etc/resolv.conf for the servers of a name, as
  * "_rollcall._tcp.example.org"; ROLLCALL_NAMESERVER, an IPv4 address and
  * perhaps ":PORT", replaces them.  Priorities and weights do not count.  The
- * number of targets, or -ENOENT: the name has none, or more than 'max' (-E2BIG);
- * -EAGAIN: no server answers that now; -EBADMSG: an answer is not understood;
- * -EINVAL: the variable.
+ * number of targets, or -ENOENT: DNS says that there is no such name; -E2BIG: it
+ * has more than 'max'; -EAGAIN: ask again later: no server answers, or one cannot,
+ * or its answer is damaged, or the name has no such record now; -EINVAL: the
+ * variable; -ENOMEM.
  */
 int srv_ask (const char *name, struct srv_target *ret, size_t max,
              struct err *err);

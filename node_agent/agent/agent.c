@@ -18,10 +18,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NICE 19                         // the agent must not slow the job
 #define DISKS_NS NS_PER_S               // between looks at the disks
+#define DNS_PAUSE_MAX_S 60              // between questions to DNS
 
 static void go_on_removing (struct agent *a)
 {
@@ -180,7 +182,7 @@ static void forget_key (const struct agent_options *opt)
 }
 
 /* -ENOKEY: the list of aggregators, or the keys are invalid; -EAGAIN: DNS does
- * not answer.
+ * not answer; -ENOMEM.
  */
 static int open_targets (struct agent *a, struct err *err)
 {
@@ -196,7 +198,28 @@ static int open_targets (struct agent *a, struct err *err)
     if (rc == 0 && opt->insecure)
         log_warn ("insecure", "nothing is encrypted, and anybody can pretend "
                   "to be %s", agent_endpoints (a, to));
-    return rc == 0 || rc == -EAGAIN ? rc : -ENOKEY;
+    return rc == 0 || rc == -EAGAIN || rc == -ENOMEM ? rc : -ENOKEY;
+}
+
+/* A service asks DNS until it answers: nothing is open here yet, so that a signal
+ * may just end it.
+ */
+static int await_targets (struct agent *a, struct err *err)
+{
+    int64_t pause_s = 1;
+    int rc;
+
+    while ((rc = open_targets (a, err)) == -EAGAIN && !a->opt->once &&
+           !a->opt->run_dir) {
+        const struct timespec pause = { .tv_sec = pause_s };
+
+        log_warn ("dns", "%s: it is asked again in %lld s", err->text,
+                  (long long)pause_s);
+        (void)nanosleep (&pause, NULL);
+        agent_close_targets (a);
+        pause_s = 2 * pause_s < DNS_PAUSE_MAX_S ? 2 * pause_s : DNS_PAUSE_MAX_S;
+    }
+    return rc;
 }
 
 static int agent_start (struct agent *a, struct err *err)
@@ -205,7 +228,7 @@ static int agent_start (struct agent *a, struct err *err)
                                         agent_on_refused, agent_on_problem,
                                         on_delivered, on_clock, agent_on_said,
                                         agent_on_lost, agent_on_raw,
-                                        agent_on_want, a };
+                                        agent_on_want, agent_on_judged, a };
     int rc;
 
     host_name (a->self.host, sizeof (a->self.host));
@@ -303,7 +326,7 @@ int agent_run (const struct agent_options *opt)
     int rc;
 
     agent_begin_life (&a);
-    rc = open_targets (&a, &err);
+    rc = await_targets (&a, &err);
     if (rc == 0)
         rc = agent_start (&a, &err);
 

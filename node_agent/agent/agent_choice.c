@@ -7,8 +7,8 @@
  * are probed; one that is back gets its jobs again, in the same way.  Until then
  * no capture is removed, so that it can get all of it.
  *
- * With two copies and only one in the list, its object store has the second copy:
- * what it has acknowledged stays here until it says that it is there.
+ * If two copies are needed and only one aggregator is there, its object store has
+ * the second one: see agent_second.c.
  *
  * The raw files of a job that is larger than --spread go to the first choices of
  * this host instead, if all raw files are wanted.  An aggregator has one
@@ -115,17 +115,14 @@ static int read_targets (struct agent *a, struct err *err)
     struct endpoints *e = &a->targets.endpoints;
     int rc;
 
+    a->targets.copies = 1;
     // a run's own aggregator is the only one that it has
     if (!o->aggregators || (o->run_dir && !o->no_roll))
         return endpoints_one (o->aggregator, NULL, e, err);
     if ((rc = endpoints_read (o->aggregators, e, err)) < 0)
         return rc;
-    a->targets.keeps = o->copies == 2 && e->n == 1;
-    return (size_t)o->copies > e->n && !a->targets.keeps
-               ? err_set (err, EINVAL, "--copies %lld needs as many "
-                          "aggregators, and %s has %zu",
-                          (long long)o->copies, o->aggregators, e->n)
-               : endpoints_sort (e, o->job, err);
+    a->targets.copies = (unsigned)o->copies;
+    return endpoints_sort (e, o->job, err);
 }
 
 /* The first ones are checked when they are connected, the others would be when
@@ -155,7 +152,7 @@ int agent_open_targets (struct agent *a, struct err *err)
     if (rc < 0)
         return rc;
     choice_begin (&t->choice, t->endpoints.n,
-                  t->endpoints.n > 1 ? (unsigned)a->opt->copies : 1,
+                  t->endpoints.n > 1 ? t->copies : 1,
                   a->opt->away_ns, clock_mono_ns ());
     for (size_t i = 0; i < t->endpoints.n && a->opt->insecure; i++)
         t->endpoints.all[i].security.insecure = true;
@@ -217,7 +214,7 @@ void agent_route (struct agent *a)
     char rows[MESSAGE_TEXT_MAX], raw[MESSAGE_TEXT_MAX];
 
     if (!c->divided)
-        return;
+        return;                 // all copies take all
     (void)join (a, 0, SPOOL_RAW_COPY, rows);
     (void)agent_raw_endpoints (a, raw);
     for EACH_CHOSEN (i, c)
@@ -225,6 +222,7 @@ void agent_route (struct agent *a)
     for EACH_CHOSEN (i, c)
         ship_divided (a->ship, i, !agent_gives_raw (a)  ? ""
                                   : i < SPOOL_RAW_COPY ? raw : rows);
+    (void)ship_judge (a->ship);
 }
 
 static unsigned chosen_copies (const struct agent *a)
@@ -294,6 +292,18 @@ static void arrange (struct agent *a, unsigned moved)
     keep_marks (a);
 }
 
+/* Who is away is not awaited if an object store has its copy: the ship tries again
+ * what fails.
+ */
+static int judge (struct agent *a)
+{
+    const struct choice *c = &a->targets.choice;
+
+    for EACH_CHOSEN (i, c)
+        ship_set_away (a->ship, i, c->of[c->copy[i].at].away);
+    return ship_judge (a->ship);
+}
+
 int agent_open_ship (struct agent *a, const struct ship_events *events,
                      struct err *err)
 {
@@ -302,8 +312,6 @@ int agent_open_ship (struct agent *a, const struct ship_events *events,
                                  a->opt->world_size, security_of (a, 0) };
     int rc = divide (a, err);
 
-    if (rc == 0)
-        rc = spool_keep (a->spool, t->keeps, err);
     // what has to be asked for is, when the loop runs
     if (rc == 0 && (rc = spool_copies (a->spool, chosen_copies (a), err)) > 0)
         rc = 0;
@@ -317,11 +325,10 @@ int agent_open_ship (struct agent *a, const struct ship_events *events,
     if (rc < 0)
         return rc;
     ship_pack (a->ship, a->opt->codec);
-    if (t->keeps)
-        ship_keep (a->ship, false);
+    ship_copies (a->ship, t->copies);
     t->at_work = 1;
     arrange (a, 0);
-    return 0;
+    return judge (a) < 0 ? err_set (err, EIO, "the spool does not work") : 0;
 }
 
 /* ---- whether one that is away is back ---- */
@@ -422,6 +429,7 @@ void agent_look_at_targets (void *arg)
     if (moved)
         arrange (a, moved);
     keep_marks (a);
+    (void)judge (a);
     (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_targets, a);
 }
 

@@ -82,6 +82,7 @@ void agent_look_at_connection (void *arg)
 
     for EACH_CHOSEN (i, &a->targets.choice)
         agent_connection_say (a, i);
+    agent_tell_second (a);
     (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_connection, a);
 }
 

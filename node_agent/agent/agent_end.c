@@ -52,7 +52,8 @@ static bool all_delivered (struct agent *a)
     return sealer_pending (a->sealer) == 0 && agent_open_count (a) == 0 &&
            !agent_is_retrying_seal (a) && all_settled (a) &&
            spool_undelivered (a->spool) == 0 &&
-           !spool_redelivers (a->spool) && ship_confirmed (a->ship, 0);
+           !spool_redelivers (a->spool) && !spool_has_to_revise (a->spool) &&
+           ship_confirmed (a->ship, 0);
 }
 
 /* In a run with a service, half of the deadline is left to deliver what may be
@@ -64,42 +65,6 @@ static bool nothing_left (struct agent *a)
            (!agent_awaits_wants (a) || agent_is_past_deadline (a, 2));
 }
 
-/* What is acknowledged and not known to be in the object store, see
- * agent_choice.c.
- */
-static uint64_t count_kept (const struct agent *a)
-{
-    return a->targets.keeps ? spool_kept (a->spool) : 0;
-}
-
-/* Whether the store may have it soon: for so long as a run waits. */
-static bool awaits_store (struct agent *a)
-{
-    if (count_kept (a) == 0 || ship_lacks_store (a->ship))
-        return false;
-    ship_keep (a->ship, true);
-    return clock_mono_ns () - a->life.state.since_ns < a->opt->deadline_ns;
-}
-
-/* "" or what the end leaves here. */
-static void name_kept (const struct agent *a, char *out, size_t size)
-{
-    unsigned long long n = count_kept (a);
-    char at[MESSAGE_TEXT_MAX];
-
-    *out = '\0';
-    if (n > 0)
-        (void)snprintf (out, size, "host %s: %llu item%s %s acknowledged, and "
-                        "%.300s %s: with --copies 2 %s here until the object "
-                        "store has %s, for the next agent to ask", a->self.host,
-                        n, units_s (n), units_are (n), agent_endpoints (a, at),
-                        ship_lacks_store (a->ship)
-                            ? "has no object store (its --store)"
-                            : "has not said that they are in its object store",
-                        n == 1 ? "it stays" : "they stay",
-                        n == 1 ? "it" : "them");
-}
-
 /* 0 if nothing is open or lost here, else 'status'. */
 static int status_unless_all (struct agent *a, int status)
 {
@@ -109,7 +74,7 @@ static int status_unless_all (struct agent *a, int status)
                watch_unsettled (a->watch) == 0 &&
                spool_undelivered (a->spool) == 0 &&
                !spool_redelivers (a->spool) && !agent_has_losses (a) &&
-               count_kept (a) == 0 && (!a->opt->once || agent_is_confirmed (a));
+               agent_count_kept (a) == 0 && (!a->opt->once || agent_is_confirmed (a));
 
     return all ? 0 : status;
 }
@@ -269,7 +234,7 @@ static void end_once (struct agent *a)
     char kept[MESSAGE_TEXT_MAX];
 
     say_delivered (a);
-    name_kept (a, kept, sizeof (kept));
+    agent_name_kept (a, kept, sizeof (kept));
     if (*kept)
         log_warn ("not-stored", "%s", kept);
     agent_end_end (a, a->captures.failed > 0 ? EX_CANTCREAT
@@ -306,7 +271,7 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
                         "it may no longer have everything, so no capture is "
                         "removed here", a->self.host);
     else
-        name_kept (a, text, size);
+        agent_name_kept (a, text, size);
 }
 
 static void end_served (struct agent *a)
@@ -338,7 +303,7 @@ static void release_and_end (void *arg)
         (void)loop_add_timer (a->loop, 0, release_and_end, a);
     else if (!late && !agent_is_confirmed (a))
         (void)loop_add_timer (a->loop, NS_PER_S / 4, release_and_end, a);
-    else if (!late && awaits_store (a))
+    else if (!late && agent_awaits_store (a))
         (void)loop_add_timer (a->loop, NS_PER_S / 4, release_and_end, a);
     else if (!late && a->search.scan_began_ns <= a->release.stale_ns)
         (void)life_take (&a->life, LIFE_NOT_YET,

@@ -33,8 +33,8 @@ static const struct option_spec options[] = {
     OPTION_NUMBER ("copies", 0, struct agent_options, copies, "N", "1",
       "ROLLCALL_COPIES", 1, SPOOL_COPIES_MAX,
       "Deliver to so many of the --aggregators: what is acknowledged by all of "
-      "these is delivered. 2, with one in the list: it is kept until it is in "
-      "the object store of that one, too."),
+      "these is delivered. 2, while only one is there: it is kept until it is "
+      "in the object store of that one, too."),
     OPTION_NUMBER_BESIDE ("aggregators", "spread", struct agent_options, spread,
       "N", "0", "ROLLCALL_SPREAD", 0, CAPTURE_WORLD_LIMIT,
       "Jobs of more ranks than this (--world-size) are divided: raw files go to "

@@ -4,6 +4,7 @@
  * its own: agent_life, capture_object, exit_rule, sealer.
  *
  * agent_choice.c      which of several aggregators it delivers to
+ * agent_second.c      the second copy, if only one aggregator is there
  * agent_basics.c      what all of them use
  * local_ranks.[ch]    the ranks of this host
  * agent_process_reports.c  what COMMANDs report of themselves
@@ -82,8 +83,9 @@ struct targets {
     struct choice choice;
     unsigned at_work;           // copies with a connection: a bit for each
     bool marks_due;             // the spool is to forget marks of others
-    bool keeps;                 // the second copy is in the object store of the
-                                // only aggregator
+    unsigned copies;            // that an item needs
+    bool stands_in;             // an object store does for an aggregator
+    bool no_second;             // a second copy is nowhere; logged
     struct probe probe;
 };
 
@@ -178,6 +180,8 @@ struct redelivery {
     char to[MESSAGE_NAME_MAX];  // another one than acknowledged it; "": the same
     bool asking;                // losses are to be reported when the
                                 // answers have come
+    uint64_t revised;           // captures that only one aggregator had, and
+                                // that are offered to another one
 };
 
 /* Which raw files the aggregator wants. */
@@ -287,6 +291,27 @@ void agent_look_at_targets (void *arg);
  * is none.
  */
 void agent_look_whether_deaf (struct agent *a);
+
+/* ---- agent_second.c ---- */
+
+/* Items that only one aggregator has acknowledged, of which the second copy is not
+ * known to be in its object store.
+ */
+uint64_t agent_count_kept (const struct agent *a);
+
+/* Why there is no second copy, and will be none soon; "": there is, or will be. */
+const char *agent_lacks_second (const struct agent *a,
+                                char out[MESSAGE_TEXT_MAX]);
+void agent_tell_second (struct agent *a);       // when that changes
+
+/* Whether the store may have what is kept soon: it is asked to hurry. */
+bool agent_awaits_store (struct agent *a);
+
+/* What the end leaves here of that, or "". */
+void agent_name_kept (const struct agent *a, char *out, size_t size);
+
+/* Log whether an object store stands in for an aggregator, when that changes. */
+void agent_tell_keeper (struct agent *a);
 
 /* ---- agent_basics.c ---- */
 
@@ -657,6 +682,9 @@ void agent_on_said (void *arg);
  */
 void agent_on_lost (void *arg, unsigned copy);
 void agent_recall_redelivery (struct agent *a);
+
+/* A handler of struct ship_events. */
+void agent_on_judged (void *arg);
 
 /* Report losses once the aggregator has answered for all that is not here. */
 void agent_tell_lost (struct agent *a);

@@ -209,8 +209,49 @@ void agent_on_lost (void *arg, unsigned copy)
     agent_redeliver_begin (a);
 }
 
+/* ---- what one aggregator alone has ---- */
+
+static void revise (void *arg)
+{
+    struct agent *a = arg;
+    struct err err = { "" };
+    int rc = spool_revise (a->spool, &a->redelivery.revised, &err);
+
+    if (rc < 0 && rc != -EAGAIN)
+        log_error ("spool-failed", "%s: it is tried again every second",
+                   err.text);
+    if (rc != 0) {
+        (void)loop_add_timer (a->loop, rc < 0 ? AGAIN_NS : 0, revise, a);
+        return;
+    }
+    if (a->redelivery.revised > 0)
+        log_info ("revised", "%llu capture%s that only one aggregator has "
+                  "acknowledged %s offered to the other one, too",
+                  (unsigned long long)a->redelivery.revised,
+                  units_s (a->redelivery.revised),
+                  units_are (a->redelivery.revised));
+    a->redelivery.revised = 0;
+    watch_hand_on_again (a->watch, NULL);
+    ship_ask (a->ship);
+    agent_hand_on (a);
+    a->end.check (a);
+}
+
+void agent_on_judged (void *arg)
+{
+    struct agent *a = arg;
+
+    agent_tell_keeper (a);
+    if (spool_has_to_revise (a->spool))
+        (void)loop_add_timer (a->loop, 0, revise, a);
+    if (a->life.state.now != LIFE_STARTING)
+        a->end.check (a);       // it may need no more copies
+}
+
 void agent_recall_redelivery (struct agent *a)
 {
+    if (spool_has_to_revise (a->spool))
+        (void)loop_add_timer (a->loop, 0, revise, a);
     a->redelivery.asking = spool_asks (a->spool);
     if (spool_redelivers (a->spool))
         agent_redeliver_begin (a);

@@ -11,25 +11,39 @@
 #include <string.h>
 #include <unistd.h>
 
+/* One more sentence. */
+static void add (char why[2 * MESSAGE_TEXT_MAX], const char *text)
+{
+    size_t n = strlen (why);
+
+    (void)snprintf (why + n, 2 * MESSAGE_TEXT_MAX - n, "%s%s",
+                    n > 0 && *text ? "; " : "", text);
+}
+
 /* 'why': the current obstacle, or "".  A refusal comes first, because it fills
  * the spool in the end.
  */
 static const char *state_of (const struct agent *a,
                              char why[2 * MESSAGE_TEXT_MAX])
 {
-    char unheard[MESSAGE_TEXT_MAX];
+    char unheard[MESSAGE_TEXT_MAX], second[MESSAGE_TEXT_MAX];
     const char *connection = agent_not_connected (a, unheard);
 
     why[0] = '\0';
+    (void)agent_lacks_second (a, second);
     if (life_is_over (&a->life))
         return "over";
-    (void)snprintf (why, 2 * MESSAGE_TEXT_MAX, "%s%s%s",
-                    a->room.held ? a->room.disk_quota.why.text : "",
-                    a->room.held && *unheard ? "; " : "", unheard);
+    add (why, a->room.held ? a->room.disk_quota.why.text : "");
+    add (why, unheard);
+    add (why, second);
     if (a->room.held && !(connection && strcmp (connection, "refused") == 0))
         return "no-room";
     if (connection)
         return connection;
+    if (*second) {
+        (void)snprintf (why, 2 * MESSAGE_TEXT_MAX, "%s", second);
+        return "waiting";
+    }
     if (*ship_waits (a->ship) && spool_undelivered (a->spool) > 0) {
         (void)snprintf (why, 2 * MESSAGE_TEXT_MAX, "%s",
                         ship_waits (a->ship));
@@ -52,8 +66,10 @@ void agent_write_status (void *arg)
     json_add_int (j, "sealing", (int64_t)sealer_pending (a->sealer));
     json_add_int (j, "analysing", (int64_t)agent_open_count (a));
     json_add_int (j, "undelivered", (int64_t)spool_undelivered (a->spool));
-    json_add_int (j, "spool_bytes", (int64_t)spool_bytes (a->spool));
-    json_add_int (j, "spool_quota", 
+    json_add_int (j, "kept", (int64_t)agent_count_kept (a));
+    json_add_int (j, "spool_bytes", (int64_t)(spool_bytes (a->spool) +
+                                              spool_kept_bytes (a->spool)));
+    json_add_int (j, "spool_quota",
                   (int64_t)disk_quota_quota_bytes (&a->room.disk_quota));
     if (clock->known) {
         json_add_int (j, "clock_offset_ns", clock->offset_ns);

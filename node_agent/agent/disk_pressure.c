@@ -41,6 +41,7 @@ static void hold (struct agent *a, bool held)
     if (a->room.held == held)
         return;
     a->room.held = held;
+    ship_hurry (a->ship, held); // what is kept takes room
     if (!held) {
         log_info ("spool-has-room", "the spool takes captures again");
         return;
@@ -78,7 +79,8 @@ static unsigned admits (struct agent *a)
 {
     if (clock_mono_ns () < a->room.full_until_ns)
         return 0;               // guard.why has the reason
-    return disk_quota_admits (&a->room.disk_quota, spool_bytes (a->spool));
+    return disk_quota_admits (&a->room.disk_quota, spool_bytes (a->spool),
+                              spool_kept_bytes (a->spool));
 }
 
 void agent_ran_out (struct agent *a, const struct err *why)

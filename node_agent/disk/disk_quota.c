@@ -38,19 +38,35 @@ uint64_t disk_quota_quota_bytes (const struct disk_quota *g)
                               DISK_QUOTA_QUOTA_DEFAULT);
 }
 
-unsigned disk_quota_admits (struct disk_quota *g, uint64_t used)
+/* One sentence. */
+static void say_full (struct disk_quota *g, uint64_t open, uint64_t kept,
+                      uint64_t quota)
 {
-    uint64_t quota = disk_quota_quota_bytes (g), ahead;
-    char have[16], most[16];
+    char have[16], most[16], more[16];
+
+    units_bytes_text (open + kept, have);
+    units_bytes_text (quota, most);
+    units_bytes_text (kept, more);
+    if (kept > 0)
+        (void)err_set (&g->why, ENOSPC, "%s holds %s of data, %s of which is "
+                       "delivered and kept until there is a second copy, and "
+                       "may hold %s (--spool-quota)", g->spool_dir, have, more,
+                       most);
+    else
+        (void)err_set (&g->why, ENOSPC, "%s holds %s of undelivered data, and "
+                       "may hold %s (--spool-quota)", g->spool_dir, have, most);
+}
+
+unsigned disk_quota_admits (struct disk_quota *g, uint64_t open,
+                            uint64_t kept)
+{
+    uint64_t quota = disk_quota_quota_bytes (g), used = open + kept, ahead;
 
     g->full = true;
     if (space_check_floor (&g->floor, g->spool_dir, &g->why) <= 0)
         return 0;
     if (used >= quota) {
-        units_bytes_text (used, have);
-        units_bytes_text (quota, most);
-        (void)err_set (&g->why, ENOSPC, "%s holds %s of undelivered data, and "
-                       "may hold %s (--spool-quota)", g->spool_dir, have, most);
+        say_full (g, open, kept, quota);
         return 0;
     }
     g->full = false;

@@ -72,6 +72,8 @@ void offer_begin (struct offer *o, const struct spool_item *item)
 {
     memset (o, 0, sizeof (*o));
     o->item = *item;
+    if (item->state == SPOOL_ASKED)     // whatever has its name now is not sent
+        o->sent = UINT64_MAX;
     state_begin (&o->state, OFFER_DUE);
     o->fd = -1;
 }

@@ -115,22 +115,6 @@ static void on_welcome (struct ship *s, const struct message *m)
         s->events.welcome (s->events.arg, s->copy);
 }
 
-/* It is said only by who has what was acknowledged up to the last HELLO.  A late
- * one of an aggregator that was replaced comes before the WELCOME that tells.
- */
-static void on_stored (struct ship *s, const struct message *m)
-{
-    struct err err = { "" };
-    int rc;
-
-    s->lacks_store = m->mark.epoch == 0;
-    if (s->kept.type != MESSAGE_KEPT || s->lacks_store ||
-        s->confirmed_ns == 0 || s->loss_unrecorded)
-        return;
-    if ((rc = spool_stored (s->spool, m->mark.seq, &err)) < 0)
-        ship_spool_failed (s, rc, &err);
-}
-
 static void on_message (void *arg, const struct net_peer *from,
                         const struct message *m, int bad,
                         const struct err *err)
@@ -160,7 +144,7 @@ static void on_message (void *arg, const struct net_peer *from,
         ship_on_ack (s, m);
         break;
     case MESSAGE_STORED:
-        on_stored (s, m);
+        ship_on_stored (s, m);
         break;
     case MESSAGE_WANT:
         if (s->events.want)
@@ -190,15 +174,6 @@ static void on_problem (void *arg, enum net_problem what, const char *text)
 }
 
 /* ---- what the agent wants of all copies ---- */
-
-static struct ship *find_copy (const struct ship *s, unsigned copy)
-{
-    struct ship *c = s->first;
-
-    while (c->copy != copy)
-        c = c->next;
-    return c;
-}
 
 /* Only who has rows can have a roll. */
 void ship_world (struct ship *s, int64_t world_size)
@@ -233,27 +208,12 @@ void ship_hold (struct ship *s, bool held)
 
 void ship_have (struct ship *s, unsigned copy, const struct message *m)
 {
-    (void)ship_say (find_copy (s, copy), m);
-}
-
-void ship_keep (struct ship *s, bool hurry)
-{
-    struct ship *c = find_copy (s, 0);
-    bool news = c->kept.type != MESSAGE_KEPT || c->kept.hurry != hurry;
-
-    c->kept = (struct message){ .type = MESSAGE_KEPT, .hurry = hurry };
-    if (news)
-        ship_say_kept (c);
-}
-
-bool ship_lacks_store (const struct ship *s)
-{
-    return find_copy (s, 0)->lacks_store;
+    (void)ship_say (ship_find_copy (s, copy), m);
 }
 
 void ship_doubt (struct ship *s, unsigned copy)
 {
-    struct ship *c = find_copy (s, copy);
+    struct ship *c = ship_find_copy (s, copy);
 
     c->doubted = true;
     lose (c);
@@ -261,7 +221,7 @@ void ship_doubt (struct ship *s, unsigned copy)
 
 void ship_divided (struct ship *s, unsigned copy, const char *elsewhere)
 {
-    struct ship *c = find_copy (s, copy);
+    struct ship *c = ship_find_copy (s, copy);
 
     c->divided = (struct message){ .type = *elsewhere ? MESSAGE_DIVIDED : 0,
                                    .home = copy < SPOOL_RAW_COPY };
@@ -290,7 +250,7 @@ bool ship_confirmed (const struct ship *s, int64_t since_ns)
     bool all = true;
 
     for EACH_COPY (c, s)
-        all = all && c->confirmed_ns > since_ns;
+        all = all && (c->confirmed_ns > since_ns || ship_lags (c));
     return all || !spool_has_delivered (s->spool);
 }
 
@@ -304,13 +264,13 @@ int64_t ship_heard_ns (const struct ship *s)
     int64_t all = INT64_MAX;
 
     for EACH_COPY (c, s)
-        all = c->heard_ns < all ? c->heard_ns : all;
+        all = c->heard_ns < all && !ship_lags (c) ? c->heard_ns : all;
     return all;
 }
 
 int64_t ship_copy_heard_ns (const struct ship *s, unsigned copy)
 {
-    return find_copy (s, copy)->heard_ns;
+    return ship_find_copy (s, copy)->heard_ns;
 }
 
 void ship_was_deaf (struct ship *s, int64_t ns)
@@ -325,12 +285,12 @@ void ship_was_deaf (struct ship *s, int64_t ns)
 
 bool ship_is_heard (const struct ship *s, unsigned copy)
 {
-    return ship_hears (find_copy (s, copy));
+    return ship_hears (ship_find_copy (s, copy));
 }
 
 bool ship_is_silent (const struct ship *s, unsigned copy)
 {
-    return ship_hears_nothing (find_copy (s, copy));
+    return ship_hears_nothing (ship_find_copy (s, copy));
 }
 
 /* ---- set-up ---- */
@@ -350,6 +310,9 @@ static struct ship *make (struct loop *loop, struct spool *spool,
     s->random |= 1;             // a state of 0 would stay so
     s->first = s;
     s->kinds = SHIP_ALL;
+    s->needed = 1;
+    for (int kind = 0; kind < SPOOL_KINDS; kind++)
+        s->keepers.of[kind] = SPOOL_NO_COPY;
     s->loop = loop;
     s->spool = spool;
     s->events = *events;
@@ -454,7 +417,7 @@ static void begin_again (struct ship *s, const struct ship *but)
 
 void ship_take (struct ship *s, unsigned copy, unsigned kinds)
 {
-    struct ship *c = find_copy (s, copy);
+    struct ship *c = ship_find_copy (s, copy);
 
     if (c->kinds == kinds)
         return;
@@ -465,7 +428,7 @@ void ship_take (struct ship *s, unsigned copy, unsigned kinds)
 
 void ship_rest (struct ship *s, unsigned copy)
 {
-    struct ship *c = find_copy (s, copy);
+    struct ship *c = ship_find_copy (s, copy);
 
     if (!c->rests)
         ship_commit (c);
@@ -481,12 +444,13 @@ void ship_rest (struct ship *s, unsigned copy)
     c->confirmed_ns = c->lost_ns = c->done_ns = c->wanted_ns = 0;
     c->unanswered = c->codecs = 0;
     c->waits[0] = '\0';
+    ship_forget_safety (c);
 }
 
 int ship_move (struct ship *s, unsigned copy, const char *endpoint,
                const struct net_security *security, struct err *err)
 {
-    struct ship *c = find_copy (s, copy);
+    struct ship *c = ship_find_copy (s, copy);
 
     ship_rest (s, copy);
     c->rests = false;

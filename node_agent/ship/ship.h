@@ -7,8 +7,9 @@
  * repeated every few seconds: the other side accepts repetitions.
  *
  * With several copies, each goes to an aggregator of its own.  All are told the
- * same, and an item is durable when all have acknowledged it; until then those
- * that have wait for the others, so each has the same window of items.  If only
+ * same, and an item is durable when all have acknowledged it that are awaited
+ * (ship_judge); until then those that have wait for the others, so each has the
+ * same window of items.  If only
  * some have an item that was asked about, it is durable, too.  Raw files may have
  * copies of their own (numbers from SPOOL_RAW_COPY on), which are told of no
  * rank.
@@ -51,6 +52,7 @@ struct ship_events {
                                 // time (monotonic)
     void (*want) (void *arg, unsigned copy, const struct message *m);
                                 // answer: ship_have
+    void (*judged) (void *arg); // ship_keeper or ship_store has changed
     void *arg;
 };
 
@@ -72,12 +74,33 @@ void ship_destroy (struct ship *s);     // s may be NULL
  */
 int ship_add_copy (struct ship *s, unsigned copy, struct err *err);
 
-/* The spool keeps what is acknowledged (spool_keep): ask the aggregator of copy 0
- * with each HELLO how far its object store is, and tell the spool.  'hurry': the
- * agent waits for that.  ship_lacks_store: it has said that it has no store.
+/* How many copies an item needs: 1 unless it is called, or 2.  There are two if two
+ * of all aggregators that it goes to and their object stores have it: if all but
+ * one of these aggregators are away (ship_set_away), or it is the only one, its
+ * store has the second one, and the spool keeps what it acknowledges (spool_keep)
+ * until that is there.  Of several, it has to have a store: else all are awaited.
  */
-void ship_keep (struct ship *s, bool hurry);
-bool ship_lacks_store (const struct ship *s);
+void ship_copies (struct ship *s, unsigned n);
+void ship_set_away (struct ship *s, unsigned copy, bool away);
+
+/* Decide anew which copies are awaited: call it after any of these, and after
+ * copies were added, moved, rest or take other kinds.  Repeating it is harmless.
+ * 0, or negative, as spool_keep: call it again.
+ */
+int ship_judge (struct ship *s);
+
+/* The copy whose aggregator keeps the items of a kind, or SPOOL_NO_COPY. */
+unsigned ship_keeper (const struct ship *s, enum item_kind kind);
+
+/* Whether a copy's aggregator has an object store, if it was asked; and why nothing
+ * gets there now, as it says, or "".
+ */
+enum ship_store { SHIP_STORE_UNKNOWN, SHIP_STORE_NONE, SHIP_STORE_THERE };
+enum ship_store ship_store (const struct ship *s, unsigned copy);
+const char *ship_store_waits (const struct ship *s, unsigned copy);
+
+/* Whether somebody waits for what is kept to be in a store. */
+void ship_hurry (struct ship *s, bool hurry);
 
 /* Deliver only these kinds of items to this copy, a bit (1 << kind) for each;
  * all unless it is called.  Items that are asked for are asked of all.
@@ -170,14 +193,14 @@ void ship_not_done (struct ship *s);
  */
 void ship_left (struct ship *s, uint64_t captures);
 
-/* Whether all aggregators told this agent that they have everything they
- * acknowledged, or nothing ever was acknowledged; after 'since_ns' (monotonic),
- * if that is not 0.
+/* Whether all aggregators that are awaited told this agent that they have
+ * everything they acknowledged, or nothing ever was acknowledged; after 'since_ns'
+ * (monotonic), if that is not 0.
  */
 bool ship_confirmed (const struct ship *s, int64_t since_ns);
 
-/* When all aggregators were last heard (monotonic ns), 0: one never was; and
- * when that of one copy was.  Refusals do not count, here or below.
+/* When all aggregators that are awaited were last heard (monotonic ns), 0: one
+ * never was; and when that of one copy was.  Refusals do not count, here or below.
  */
 int64_t ship_heard_ns (const struct ship *s);
 int64_t ship_copy_heard_ns (const struct ship *s, unsigned copy);

@@ -66,10 +66,10 @@ static void pack_answer (struct ship *s, struct offer *o, struct message *m)
     }
 }
 
-/* ... and its bytes are not kept here. */
+/* ... and its bytes are not here. */
 static bool is_asked (const struct offer *o)
 {
-    return o && o->item.state == SPOOL_ASKED && !o->item.own;
+    return o && o->item.state == SPOOL_ASKED && !o->item.here;
 }
 
 /* We only asked whether the aggregator has it, and it has not. */

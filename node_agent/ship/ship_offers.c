@@ -250,26 +250,37 @@ static void retry_spool (void *arg)
 typedef int settle_fn (struct spool *s, const uint64_t *ids, size_t n,
                        struct err *err);
 
-/* What all copies together say of an item: OFFER_LOST if all have lost it,
- * OFFER_DURABLE if all have answered otherwise, else OFFER_SAID.
+/* Whether an item does not wait for this copy. */
+static bool lags (const struct ship *s, const struct spool_item *item)
+{
+    return item->state == SPOOL_ASKED ? s->lags != 0
+                                      : s->lags >> item->kind & 1;
+}
+
+/* What all copies together say of an item: OFFER_LOST if all have lost it, also
+ * those that are away; OFFER_DURABLE if all that are awaited have answered
+ * otherwise; else OFFER_SAID.
  */
 static enum offer_state answer_of_all (const struct ship *s,
                                        const struct spool_item *item)
 {
     enum offer_state answer = OFFER_LOST;
+    bool complete = true;
 
     for EACH_COPY (c, s) {
         const struct offer *o = ship_find_offer (c, item->id);
 
         if (!o && !takes (c, item))
             continue;
-        if (!o || (o->state.now != OFFER_DURABLE &&
-                   o->state.now != OFFER_LOST))
-            return OFFER_SAID;
-        if (o->state.now == OFFER_DURABLE)
+        if (o && o->state.now == OFFER_DURABLE)
             answer = OFFER_DURABLE;
+        else if (!o || o->state.now != OFFER_LOST) {
+            if (!lags (c, item))
+                return OFFER_SAID;
+            complete = false;
+        }
     }
-    return answer;
+    return answer == OFFER_LOST && !complete ? OFFER_SAID : answer;
 }
 
 static void end_settled (struct ship *s, const uint64_t *ids, size_t n,

@@ -8,6 +8,7 @@
  *
  * ship_says.c         what is sent, and repeated until it arrives
  * ship_offers.c       what is on offer, until it is acknowledged
+ * ship_safety.c       which copies an item needs
  * ship_answers.c      which GET is answered next
  * ship.c              set-up, the aggregator's messages, the end
  */
@@ -48,8 +49,13 @@ struct ship {
     struct message done;
     struct message left;        // PING
     struct message divided;     // DIVIDED; type 0: it is not
-    struct message kept;        // KEPT; type 0: nothing is
-    bool lacks_store;           // as the last STORED said
+    bool away;                  // see ship_set_away
+    unsigned lags;              // kinds that do not wait for this copy: a bit for
+                                // each
+    bool alone;                 // all other copies of a kind are away
+    bool keeps;                 // its store has the second copies of a kind
+    enum ship_store store;      // as the last STORED said
+    char store_waits[MESSAGE_TEXT_MAX];
     bool is_done, welcomed, over;
     int64_t confirmed_ns;       // when a WELCOME said that all is there, 0: it
                                 // has not, or said that it is not
@@ -89,6 +95,10 @@ struct ship {
     bool done_heard;            // and that has arrived
     int64_t wanted_ns;          // see offers_ignored
     char waits[MESSAGE_TEXT_MAX];       // as ship_waits
+    // of the first one, for all
+    unsigned needed;            // copies of an item
+    struct spool_keepers keepers;
+    bool hurry;                 // see ship_hurry
 };
 
 // all, and those at work
@@ -103,6 +113,21 @@ static inline struct ship *ship_at_work (struct ship *s)
     return s;
 }
 
+static inline struct ship *ship_find_copy (const struct ship *s, unsigned copy)
+{
+    struct ship *c = s->first;
+
+    while (c->copy != copy)
+        c = c->next;
+    return c;
+}
+
+/* Whether nothing waits for this copy. */
+static inline bool ship_lags (const struct ship *s)
+{
+    return s->lags != 0 && s->lags == s->kinds;
+}
+
 // ship_says.c: from ship_repeat's first call on, until it is over
 int ship_say (struct ship *s, const struct message *m);
 bool ship_hears (const struct ship *s);         // see ship_is_heard
@@ -111,7 +136,7 @@ int ship_say_gone (struct ship *s, uint64_t item, const char *why);
 void ship_say_offers (struct ship *s);  // that are due, as there is room
 void ship_repeat (void *arg);
 void ship_stop_words (struct ship *s);
-void ship_say_kept (struct ship *s);    // if anything is
+void ship_say_kept (struct ship *s);    // if it keeps, or is asked whether it can
 void ship_word_heard (struct ship *s);  // DONE, and all before it, by this one
 
 // ship_offers.c
@@ -127,6 +152,10 @@ void ship_commit_soon (struct ship *s); // what is acknowledged, or lost
 void ship_commit (void *arg);           // now
 void ship_forget_offers (struct ship *s);       // of this copy: all are due
 void ship_stop_offers (struct ship *s); // its timers, and all offers
+
+// ship_safety.c
+void ship_on_stored (struct ship *s, const struct message *m);
+void ship_forget_safety (struct ship *s);       // of this copy: it moves
 
 // ship_answers.c
 void ship_on_get (struct ship *s, const struct message *m);

@@ -83,8 +83,10 @@ static void say_hello (struct ship *s)
 
 void ship_say_kept (struct ship *s)
 {
-    if (s->kept.type == MESSAGE_KEPT && s->welcomed && spool_kept (s->spool) > 0)
-        (void)ship_say (s, &s->kept);
+    struct message m = { .type = MESSAGE_KEPT, .hurry = s->first->hurry };
+
+    if (s->welcomed && (s->alone || (s->keeps && spool_kept (s->spool) > 0)))
+        (void)ship_say (s, &m);
 }
 
 /* Reports are for those that have rows. */
@@ -317,7 +319,7 @@ void ship_word_heard (struct ship *s)
 
     s->done_heard = true;
     for EACH_COPY (c, s)
-        all = all && c->is_done && c->done_heard;
+        all = all && c->is_done && (c->done_heard || ship_lags (c));
     if (all && s->events.said)
         s->events.said (s->events.arg);
 }

@@ -140,6 +140,25 @@ static int take_one (struct spool *s, struct row *d,
     return d->good ? ask_for (s, d, r, err) : forget_one (s, d, why, err);
 }
 
+bool capture_is_current (struct spool *s, uint64_t capture)
+{
+    struct row d = { .capture = capture };
+
+    return find_path (s, &d, NULL) == 0 && *d.path &&
+           !capture_is_superseded (s, capture);
+}
+
+int redeliver_if_here (struct spool *s, uint64_t capture, struct err *err)
+{
+    struct row d = { .capture = capture };
+    int rc = find_path (s, &d, err);
+
+    if (rc < 0 || !*d.path || !is_here (s, d.path))
+        return rc;
+    rc = forget_one (s, &d, NULL, err);
+    return rc < 0 ? rc : 1;
+}
+
 /* 1 if there may be more. */
 static int forget_some (struct spool *s, struct spool_redelivery *r,
                         struct err *err)

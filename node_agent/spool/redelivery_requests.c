@@ -40,7 +40,7 @@ static int lose (struct spool *s, uint64_t id, struct err *err)
         return rc;
     // the capture first: without an open item it would count as durable
     if ((rc = capture_lose (s, a.capture, err)) == 0)
-        rc = item_close (s, id, SPOOL_NOT_THERE, 0, "neither this host nor the "
+        rc = item_close (s, id, SPOOL_NOT_THERE, "neither this host nor the "
                          "aggregator has it", err);
     if (rc < 0 || capture_is_superseded (s, a.capture) ||
         capture_is_elsewhere (s, a.capture))

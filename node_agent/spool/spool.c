@@ -145,8 +145,10 @@ static int recover (struct spool *s, struct err *err)
         rc = undo_settled (s, err);
     if (rc == 0)
         rc = finish_durable (s, err);
-    if (rc == 0)
+    if (rc == 0) {
         marks_load (s);
+        keepers_load (s);
+    }
     return *s->damage ? err_set (err, EBADMSG, "%s", s->damage) : rc;
 }
 

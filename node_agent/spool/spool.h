@@ -37,6 +37,9 @@
 #define SPOOL_RAW_COPY SPOOL_COPIES_MAX
 #define SPOOL_COPIES_ALL (2 * SPOOL_COPIES_MAX)
 
+#define SPOOL_NO_COPY SPOOL_COPIES_ALL
+
+#define SPOOL_KINDS 3           // ITEM_ROWS, ITEM_RAW, and an unused 0
 #define SPOOL_SEGMENT 1024              // chunk hashes that are read at once
 
 struct spool;
@@ -47,6 +50,7 @@ struct spool_item {
     enum item_kind kind;
     enum spool_state state;
     bool own;                           // 'file' is in the spool
+    bool here;                          // 'file' may have the bytes
     int64_t rank;
     uint64_t size;
     int64_t newest_ns;                  // of this version of the capture
@@ -183,8 +187,9 @@ int spool_find_name_collision (struct spool *s, uint64_t id,
 /* ---- items ---- */
 
 /* Find the first item of a kind after 'id' that is open or asked (SPOOL_ASKED:
- * it has no file, unless it was kept: then 'own' is set).  Damaged ones are set aside.  1 found, 0 none, negative on
- * failure: ret->id is one that could not be set aside, or 0.
+ * its bytes are here only if 'here' is set).  Damaged ones are set aside.  1
+ * found, 0 none, negative on failure: ret->id is one that could not be set aside,
+ * or 0.
  */
 int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
                 struct spool_item *ret, struct err *err);
@@ -208,20 +213,38 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset);
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err);
 
-/* Keep the files of items from now on when they become durable, and the captures
- * they are of (spool_next_release), until spool_stored; or no longer: what was
- * kept is let go.  0, or negative: nothing has changed.
+/* Which copy alone has acknowledged items of a kind that become durable from now
+ * on: their files are kept, and the captures they are of (spool_next_release),
+ * until spool_stored.  SPOOL_NO_COPY: they have all copies that they need; so it
+ * is before the first call.  'two': as many are needed.  0, or negative: nothing
+ * has changed.
  */
-int spool_keep (struct spool *s, bool keep, struct err *err);
+struct spool_keepers {
+    bool two;
+    unsigned of[SPOOL_KINDS];   // an unused one is SPOOL_NO_COPY
+};
+int spool_keep (struct spool *s, const struct spool_keepers *k,
+                struct err *err);
 
-/* All that the aggregator had in its ledger up to 'seq' has a second copy: items
- * that became durable with such a mark of copy 0 are let go, unless a redelivery
- * is under way.  Which ledger it is, the caller knows (ship.h).
+/* All that the aggregator of this copy had in its ledger up to 'seq' has a second
+ * copy: items that it keeps by such a mark are let go, unless a redelivery is under
+ * way.  Which ledger it is, the caller knows (ship.h).
  */
-int spool_stored (struct spool *s, uint64_t seq, struct err *err);
+int spool_stored (struct spool *s, unsigned copy, uint64_t seq,
+                  struct err *err);
 
-/* Items that are kept so, from memory. */
+/* Items that are kept so, and the bytes of shipments among them; from memory. */
 uint64_t spool_kept (const struct spool *s);
+uint64_t spool_kept_bytes (const struct spool *s);
+
+/* Whether anything was delivered to another copy alone than now keeps, and has to
+ * be offered again; and do a part of it: 1 there is more, 0 that was all.  What is
+ * kept is asked, with its bytes; a capture whose items are let go is to be sealed
+ * again, if it is still here.  If one copy is enough, all is let go.  *captures
+ * grows by how many these are.  -EAGAIN: a redelivery comes first.
+ */
+bool spool_has_to_revise (const struct spool *s);
+int spool_revise (struct spool *s, uint64_t *captures, struct err *err);
 
 /* Which copies there are: a bit for each number (1 unless it is called).  Each
  * has a mark; those of others are forgotten.  1: one of them was of raw files, so

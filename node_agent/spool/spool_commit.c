@@ -14,12 +14,29 @@ int item_find (struct spool *s, uint64_t id, struct item_row *r,
                struct err *err)
 {
     return db_one (spool_rows (s, err, "SELECT capture, size, kind, state, "
-                               "number, own FROM item WHERE id=?1", id),
-                   r->capture, r->size, r->kind, r->state, r->number, r->own);
+                               "number, own, at FROM item WHERE id=?1", id),
+                   r->capture, r->size, r->kind, r->state, r->number, r->own,
+                   r->at);
+}
+
+/* Durable, and kept: spool_kept.c. */
+static void kept_move (struct spool *s, const struct item_row *r, int to,
+                       uint64_t at)
+{
+    struct spool_tally *t = &s->kept[r->kind];
+
+    if (r->state == SPOOL_DURABLE && r->at != 0) {
+        t->items--;
+        t->bytes -= (uint64_t)r->size;
+    }
+    if (to == SPOOL_DURABLE && at != 0) {
+        t->items++;
+        t->bytes += (uint64_t)r->size;
+    }
 }
 
 static void tally_move (struct spool *s, const struct item_row *r,
-                        int to)
+                        int to, uint64_t at)
 {
     struct spool_tally *from_tally, *to_tally;
 
@@ -32,6 +49,7 @@ static void tally_move (struct spool *s, const struct item_row *r,
     from_tally->bytes -= (uint64_t)r->size;
     to_tally->items++;
     to_tally->bytes += (uint64_t)r->size;
+    kept_move (s, r, to, at);
 }
 
 int item_move (struct spool *s, uint64_t id, const struct item_row *r,
@@ -46,7 +64,7 @@ int item_move (struct spool *s, uint64_t id, const struct item_row *r,
                    ITEM_SUM ("?2", "?3", "?4") " WHERE id=?1", id, state, at,
                    why);
     if (rc == 0)
-        tally_move (s, r, state);
+        tally_move (s, r, state, at);
     return rc;
 }
 
@@ -131,6 +149,31 @@ static int tally_read (struct spool *s, const char *sql, struct err *err)
     return db_end (&r);
 }
 
+/* What is durable and kept: spool_kept.c. */
+static int kept_read (struct spool *s, struct err *err)
+{
+    struct db_rows r = spool_rows (s, err, "SELECT kind, count(*), "
+                                   "CAST(total(size) AS INTEGER) FROM item "
+                                   "INDEXED BY item_durable WHERE state=6 AND "
+                                   "at<>0 GROUP BY kind");
+    struct spool_tally t;
+    int kind;
+
+    memset (s->kept, 0, sizeof (s->kept));
+    while (db_row (&r, kind, t.items, t.bytes)) {
+        if (kind >= 0 && kind < SPOOL_KINDS)
+            s->kept[kind] = t;
+    }
+    return db_end (&r);
+}
+
+/* For a rollback. */
+static void save_counts (struct spool *s)
+{
+    memcpy (s->saved, s->tally, sizeof (s->saved));
+    memcpy (s->kept_saved, s->kept, sizeof (s->kept_saved));
+}
+
 int tally_load (struct spool *s, struct err *err)
 {
     int64_t bad = db_number (spool_rows (s, NULL, "SELECT count(*) FROM tally "
@@ -140,17 +183,21 @@ int tally_load (struct spool *s, struct err *err)
                  : tally_read (s, "SELECT kind, state, items, bytes FROM "
                                   "tally", err);
 
+    if (rc == 0 && !bad)
+        rc = kept_read (s, err);
     s->recounted = bad != 0;
-    memcpy (s->saved, s->tally, sizeof (s->saved));
+    save_counts (s);
     return rc;
 }
 
 int tally_count (struct spool *s, struct err *err)
 {
     // the sum of damaged sizes may exceed an integer
-    return tally_read (s, "SELECT kind, state, count(*), "
-                          "CAST(total(size) AS INTEGER) FROM item "
-                          "NOT INDEXED GROUP BY kind, state", err);
+    int rc = tally_read (s, "SELECT kind, state, count(*), "
+                            "CAST(total(size) AS INTEGER) FROM item "
+                            "NOT INDEXED GROUP BY kind, state", err);
+
+    return rc < 0 ? rc : kept_read (s, err);
 }
 
 bool tally_is_true (struct spool *s)
@@ -194,12 +241,13 @@ int spool_ledger_finish (struct spool *s, int rc, const char *point,
     if (rc < 0) {
         (void)sqlite3_exec (s->db, "ROLLBACK", NULL, NULL, NULL);
         memcpy (s->tally, s->saved, sizeof (s->tally));
+        memcpy (s->kept, s->kept_saved, sizeof (s->kept));
         return rc;
     }
     counter_add (COUNTER_COMMITS, 1);
     s->nadvice = 0;
     s->recounted = false;
-    memcpy (s->saved, s->tally, sizeof (s->saved));
+    save_counts (s);
     return 0;
 }
 

@@ -55,6 +55,15 @@ static const char *look_at_file (const struct spool_item *item)
     return NULL;
 }
 
+/* Whether a raw file of that size is in its capture. */
+static bool has_original (const struct spool_item *item)
+{
+    struct stat st;
+
+    return item->kind == ITEM_RAW && lstat (item->file, &st) == 0 &&
+           S_ISREG (st.st_mode) && (uint64_t)st.st_size == item->size;
+}
+
 /* Fill in from a row of next_sql; NULL, or why the row is invalid. */
 static const char *take_row (struct spool *s, sqlite3_stmt *st,
                              struct spool_item *ret)
@@ -78,6 +87,7 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
         ret->own = ret->own && look_at_file (ret) == NULL;
     if (!ret->own)
         place_original (ret, below ? below : "");
+    ret->here = ret->state != SPOOL_ASKED || ret->own || has_original (ret);
     if (!good || ret->size > CONTENT_SIZE_MAX)
         return "its row in the ledger is damaged";
     if (!capture_good)
@@ -150,11 +160,26 @@ int spool_hashes (struct spool *s, uint64_t id, uint64_t first,
 
 /* ---- states ---- */
 
+/* Up to which position of the keeper's ledger an item that becomes durable now is
+ * kept; 0: it is not.
+ */
+static uint64_t kept_until (const struct spool *s, int kind)
+{
+    unsigned copy = s->keepers.of[kind % SPOOL_KINDS];
+    const struct ledger_mark *m = &s->marks[copy % SPOOL_COPIES_ALL].last;
+
+    return copy == SPOOL_NO_COPY ? 0
+           : m->epoch == 0 || m->seq > INT64_MAX ? INT64_MAX
+           : m->seq > 0 ? m->seq : 1;
+}
+
 int item_close (struct spool *s, uint64_t id, enum spool_event event,
-                uint64_t at, const char *why, struct err *err)
+                const char *why, struct err *err)
 {
     struct item_row r;
     int rc = item_find (s, id, &r, err);
+    uint64_t at = rc > 0 && event == SPOOL_ACKNOWLEDGED
+                      ? kept_until (s, r.kind) : 0;
 
     if (rc <= 0 || (rc = item_move (s, id, &r, event, at, why, err)) != 0)
         return rc;
@@ -197,43 +222,55 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset)
 
 /* ---- ends ---- */
 
-void item_release (struct spool *s, uint64_t id)
+/* Find a durable item, and remove its file. */
+static bool remove_file (struct spool *s, uint64_t id, struct item_row *r)
 {
     char path[PATH_MAX];
-    struct item_row r;
 
-    if (item_find (s, id, &r, NULL) <= 0 || r.state != SPOOL_DURABLE)
-        return;
-    if (r.own) {
-        spool_file_path (s, r.capture, r.number, path);
-        if (FAULT ("agent.spool.durable.unlink") < 0 ||
-            (unlink (path) < 0 && errno != ENOENT))
-            return;             // the next start will try again
-    }
-    item_advise (s, id, SPOOL_FILE_REMOVED, 0);
+    if (item_find (s, id, r, NULL) <= 0 || r->state != SPOOL_DURABLE)
+        return false;
+    if (!r->own)
+        return true;
+    spool_file_path (s, r->capture, r->number, path);
+    return FAULT ("agent.spool.durable.unlink") == 0 &&
+           (unlink (path) == 0 || errno == ENOENT);
 }
 
-/* Up to which position of the aggregator's ledger an item that is durable now is
- * kept; 0: it is not.
- */
-static uint64_t kept_until (const struct spool *s)
+/* The next start tries again what failed. */
+void item_release (struct spool *s, uint64_t id)
 {
-    const struct ledger_mark *m = &s->marks[0].last;
+    struct item_row r;
 
-    return !s->keeps ? 0 : m->epoch == 0 || m->seq > INT64_MAX ? INT64_MAX
-           : m->seq > 0 ? m->seq : 1;
+    if (remove_file (s, id, &r))
+        item_advise (s, id, SPOOL_FILE_REMOVED, r.at);
+}
+
+int item_let_go (struct spool *s, uint64_t id, struct err *err)
+{
+    struct item_row r;
+    int rc = 0;
+
+    if (remove_file (s, id, &r))
+        rc = item_move (s, id, &r, SPOOL_FILE_REMOVED, r.at, "", err);
+    return rc < 0 ? rc : 0;
+}
+
+static bool is_kept (struct spool *s, uint64_t id)
+{
+    struct item_row r;
+
+    return spool_kept (s) > 0 && item_find (s, id, &r, NULL) > 0 && r.at != 0;
 }
 
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err)
 {
-    uint64_t at = kept_until (s);
     int rc = spool_ledger_begin (s, err);
 
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < n && rc >= 0; i++)
-        rc = item_close (s, ids[i], SPOOL_ACKNOWLEDGED, at, "", err);
+        rc = item_close (s, ids[i], SPOOL_ACKNOWLEDGED, "", err);
     if (rc >= 0)
         rc = marks_save (s, err);
     rc = spool_ledger_finish (s, rc, "agent.spool.durable.commit", err);
@@ -241,8 +278,10 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
         return rc;
     marks_saved (s);
     counter_add (COUNTER_ITEMS_DURABLE, n);
-    for (size_t i = 0; i < n && at == 0; i++)
-        item_release (s, ids[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_kept (s, ids[i]))
+            item_release (s, ids[i]);
+    }
     return 0;
 }
 
@@ -255,7 +294,7 @@ int spool_gone (struct spool *s, uint64_t id, enum spool_event event,
 
     if (rc <= 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
-    rc = item_close (s, id, event, 0, why, err);
+    rc = item_close (s, id, event, why, err);
     if (rc == 0)
         rc = loss_add_raw (s, r.capture, id, why, err);
     if ((rc = spool_ledger_finish (s, rc, "agent.spool.gone.commit", err)) < 0)
@@ -315,7 +354,7 @@ int spool_quarantine (struct spool *s, const struct spool_item *item,
     if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
     rc = item->capture_id > 0
-             ? item_close (s, item->id, SPOOL_SET_ASIDE, 0, why, err)
+             ? item_close (s, item->id, SPOOL_SET_ASIDE, why, err)
              : set_stray (s, item->id, why, err);
     return give_back (s, item->capture_id, text, rc, err);
 }
@@ -335,6 +374,16 @@ uint64_t spool_bytes (const struct spool *s)
     for (int state = SPOOL_SEALED; state < SPOOL_DURABLE; state++)
         n += s->tally[ITEM_ROWS][state].bytes;
     return n;
+}
+
+uint64_t spool_kept (const struct spool *s)
+{
+    return s->kept[ITEM_ROWS].items + s->kept[ITEM_RAW].items;
+}
+
+uint64_t spool_kept_bytes (const struct spool *s)
+{
+    return s->kept[ITEM_ROWS].bytes;
 }
 
 uint64_t spool_undelivered_of (const struct spool *s, enum item_kind kind)

@@ -14,6 +14,7 @@
  * spool_captures.c       captures: seen, settled, sealed
  * spool_items.c          items: next, durable, gone, set aside
  * redeliver.c            acknowledged data that the aggregator may have lost
+ * spool_kept.c           data that only one of two aggregators has acknowledged
  * redelivery_requests.c  that data, where it is no longer here
  * spool_wanted.c         raw files that the aggregator wants, or does not
  * spool.c                opening, recovery
@@ -29,7 +30,6 @@
 #include "store/db_rows.h"
 
 #define SPOOL_SCHEMA 1          // PRAGMA user_version
-#define SPOOL_KINDS 3           // ITEM_ROWS, ITEM_RAW, and an unused 0
 #define SPOOL_LEDGER "ledger.db"
 #define SPOOL_ITEMS "items"
 #define SPOOL_QUARANTINE "quarantine"
@@ -81,7 +81,12 @@ struct spool {
     void *again_arg;
     char set_aside[ERR_TEXT_MAX];
     struct copy_mark marks[SPOOL_COPIES_ALL];
-    bool keeps;                 // see spool_keep
+    struct spool_keepers keepers;       // see spool_keep
+    unsigned ledgers[SPOOL_KINDS];      // whose positions are in the ledger, as
+                                // spool_kept.c says
+    uint64_t revised, revise_to;        // items, by spool_revise
+    uint64_t revised_capture;   // the last one that it has counted
+    struct spool_tally kept[SPOOL_KINDS], kept_saved[SPOOL_KINDS];
     uint64_t redeliver;         // captures of items up to this one; 0: none
     bool in_doubt;              // it is unknown whether they are lost
     bool in_use;                // spool_open has ended
@@ -168,6 +173,7 @@ struct item_row {
     int kind, state;
     unsigned number;
     bool own;
+    uint64_t at;
 };
 
 /* 1 found, 0 not found. */
@@ -292,12 +298,26 @@ int item_ask (struct spool *s, uint64_t id, struct err *err);
  * updates the capture's count of such items.
  */
 int item_close (struct spool *s, uint64_t id, enum spool_event event,
-                uint64_t at, const char *why, struct err *err);
+                const char *why, struct err *err);
 
 /* Remove the file of a durable item from the spool; its state 'released' is
- * advice.  If the removal fails, the item stays durable.
+ * advice.  If the removal fails, the item stays durable.  item_let_go: the same
+ * within a transaction.
  */
 void item_release (struct spool *s, uint64_t id);
+int item_let_go (struct spool *s, uint64_t id, struct err *err);
+
+/* ---- redeliver.c ---- */
+
+/* Whether the row of a sealed capture is valid, and no later one has replaced it. */
+bool capture_is_current (struct spool *s, uint64_t capture);
+
+/* Have a capture sealed again if it is here, within a transaction: 1, or 0. */
+int redeliver_if_here (struct spool *s, uint64_t capture, struct err *err);
+
+/* ---- spool_kept.c ---- */
+
+void keepers_load (struct spool *s);    // from the note
 
 /* ---- wrapper_reports.c, losses.c: all within a transaction ---- */
 

@@ -147,7 +147,7 @@ static int drop_some (struct spool *s, uint64_t *after, struct spool_item *list,
         if (why || !state_is_open (item.state) ||
             (item.own && fileio_is_last_link (item.file)))
             continue;
-        rc = item_close (s, item.id, SPOOL_NOT_WANTED, 0,
+        rc = item_close (s, item.id, SPOOL_NOT_WANTED,
                          "the aggregator did not want it", err);
         if (rc < 0 || (rc = forget_release (s, item.capture_id, err)) < 0 ||
             (rc = capture_forget_raw (s, item.capture_id, err)) < 0)

@@ -4,8 +4,9 @@
 #
 # It prints its port.  Questions of NAME's SRV records are answered with the
 # targets; others with "no such name".  MODE: good; fail (it cannot answer now);
-# garbage (bytes that are no records); long (by TCP only, as the answer is too
-# long for a datagram).  Only for tests: it compares names as they are.
+# garbage (bytes that are no records); none (the name has no record); long (by TCP
+# only, as the answer is too long for a datagram); @FILE: what is in the file then.
+# Only for tests: it compares names as they are.
 import socket
 import struct
 import sys
@@ -26,6 +27,9 @@ def answer(question, known, mode, targets, by_tcp):
     end = question.index(b"\0", 12) + 5
     asked = question[12:end]
     flags, records = 0x8180, b""
+    if mode.startswith("@"):
+        with open(mode[1:], encoding="ascii") as f:
+            mode = f.read().strip()
     if mode == "fail":
         flags |= 2
     elif asked != encode(known) + b"\0\x21\0\1":
@@ -34,7 +38,7 @@ def answer(question, known, mode, targets, by_tcp):
         flags |= 0x200
     elif mode == "garbage":
         records = b"\xc0\x0c" + b"\xff" * 40
-    else:
+    elif mode != "none":
         records = b"".join(record(t) for t in targets)
     n = len(targets) if records else 0
     return question[:2] + struct.pack(">HHHHH", flags, 1, n, 0, 0) + asked + records

@@ -2,92 +2,7 @@
 # Several aggregators: each job goes to one of them, or to two; one of them dies,
 # and comes back or does not
 
-load service_helper
-
-AWAY=5s                             # the least that there is
-
-# begin N [OPTION]...: the service N, again or for the first time; its root is
-# rootN
-begin ()
-{
-    local n=$1 before keys=()
-
-    shift
-    touch "service$n.log"
-    before=$(grep -c event=listening "service$n.log") || true
-    [ ! -d "keys$n" ] || keys=(--keys "$TEST_DIR/keys$n")
-    "$AGGREGATOR" --root "$TEST_DIR/root$n" --listen "tcp://127.0.0.1:${ports[n]}" \
-        "${keys[@]}" "$@" >>"service$n.log" 2>&1 3>&- &
-    services[n]=$!
-    begun ()
-    {
-        [ "$(grep -c event=listening "service$1.log")" -gt "$2" ]
-    }
-    eventually begun "$n" "$before"
-}
-
-# services N: 1 to N, on ports of their own; LIST names them
-services ()
-{
-    local n
-
-    ports=() services=() LIST=
-    for ((n = 1; n <= $1; n++)); do
-        choose_port
-        ports[n]=$PORT
-        LIST+=${LIST:+,}tcp://127.0.0.1:$PORT
-        begin "$n"
-    done
-}
-
-# die N: at once, as by a power cut
-die ()
-{
-    kill -KILL "${services[$1]}"
-    wait "${services[$1]}" || true
-}
-
-# choices JOB: the numbers of the services, as the job chooses them; computed as
-# doc/format-wire.md says
-choices ()
-{
-    local n
-
-    for n in "${!ports[@]}"; do
-        echo "$(printf '%s\0%s' "tcp://127.0.0.1:${ports[n]}" "$1" |
-            sha256sum | cut -d' ' -f1) $n"
-    done | sort -r | cut -d' ' -f2 | tr '\n' ' '
-}
-
-# deliver JOB DIR [OPTION]...: by an agent that ends then
-deliver ()
-{
-    local job=$1 dir=$2
-
-    shift 2
-    timeout "$LIMIT" "$AGENT" --state "$TEST_DIR/spool" --job "$job" --once \
-        --aggregators "$LIST" "$@" "$dir"
-}
-
-# captures_at N JOB: how many the root of a service has, each once
-captures_at ()
-{
-    "$ROLLCALL" archive ls --json --root "root$1" "$2" 2>/dev/null |
-        grep -c '"kind":"rows"' || true
-}
-
-captures_at_are ()                  # N JOB COUNT
-{
-    [ "$(captures_at "$1" "$2")" = "$3" ]
-}
-
-built_at ()                         # N JOB COUNT
-{
-    local db=root$1/jobs/$2/cluster_analysis_output/analysis.db
-
-    [ -e "$db" ] && [ "$(sql "SELECT count(*) FROM Capture WHERE
-                              state='complete'" "$db" 2>/dev/null)" = "$3" ]
-}
+load several_helper
 
 @test "each job goes whole to the aggregator that its id chooses" {
     local job first second third
@@ -484,23 +399,50 @@ left_are ()
     is "captures" 1 "$(captures_at "$(choices k | cut -d' ' -f1)" k)"
     LIST=srv:_other._tcp.test run deliver j job
     expect_status 78
-    shows "no SRV record"
+    shows "DNS has no such name"
     # whoever answers for DNS cannot add servers to those that have a key
     echo "tcp://${at[0]} ${at[0]}.pub" >keys
     name_server good "${at[@]}"
     LIST="$LIST @keys" run deliver j job
     expect_status 78
     shows "DNS names tcp://${at[1]}, of which keys has no key"
-    name_server garbage "${at[@]}"
-    run deliver j job
-    expect_status 78
-    name_server fail
-    run deliver j job
-    expect_status 75
-    shows "_rollcall._tcp.test"
+    # what may pass is no fault of the list
+    for mode in garbage none fail; do
+        name_server $mode "${at[@]}"
+        run deliver j job
+        expect_status 75
+        shows "_rollcall._tcp.test"
+    done
     run "$ROLLCALL" run --job k --aggregators $LIST -- touch started
     expect_status 75
     [ ! -e started ]
+    stop_name_server
+}
+
+@test "a service waits for DNS, and does not end when it goes" {
+    services 1
+    make --ranks 1
+    LIST=srv:_rollcall._tcp.test
+    echo fail >mode
+    name_server "@$PWD/mode" "127.0.0.1:${ports[1]}"
+    "$AGENT" --state "$TEST_DIR/spool" --job j --aggregators "$LIST" \
+        --quiet-period 0.1s job >>agent.log 2>&1 3>&- &
+    watcher=$!
+    eventually says agent.log event=dns
+    says agent.log "no name server answers, or can answer now: it is asked again in 1 s"
+    echo garbage >mode
+    eventually says agent.log "the answer of the name server is damaged"
+    echo good >mode
+    eventually captures_at_are 1 j 1
+    stop_name_server
+    "$CAPTURE_MAKER" --quiet --ranks 2 --skip-ranks 0 job/late
+    eventually captures_at_are 1 j 2
+    ends_with 0
+    # a name that is wrong is a fault of the list
+    name_server good "127.0.0.1:${ports[1]}"
+    run "$AGENT" --state "$TEST_DIR/spool2" --job j --aggregators srv:_x._tcp.test \
+        job
+    expect_status 78
     stop_name_server
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # tests/system/store_copy.bats - agents whose second copy is in the object store of
-# their only aggregator
+# the only aggregator that is there
 
-load service_helper
+load several_helper
 load store_helper
 
 each_has_store
@@ -59,4 +59,143 @@ kept ()                             # files of items in the spool
         diff -r -x rollcall.shipment -x .rollcall-job "$dir" "was/${dir##*/}"
     done
     [ "$(find back -name '*_ascend_pt' | wc -l)" = 2 ]
+}
+
+# store_at N: it writes into the store at once
+store_at ()
+{
+    die "$1"
+    begin "$1" --store "$STORE" --store-after "${2:-1s}"
+}
+
+kept_are ()                         # N: as its agent says
+{
+    "$ROLLCALL" status --json spool | grep -Eq "\"kept\":[[:space:]]*$1,"
+}
+
+@test "two copies, and one aggregator is away: the other one's store has the second" {
+    local first second
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 2,3 --extras job/early
+    cp -r job was
+    run deliver j job --copies 2 --raw --release shipped
+    expect_status 0
+    is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
+    store_at "$second"
+    die "$first"
+    "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 0,1 --extras job/late
+    cp -r job/late was/
+    run deliver j job --copies 2 --raw --release shipped --away $AWAY
+    expect_status 0
+    shows "event=store-stands-in" "tcp://127.0.0.1:${ports[first]} is away"
+    is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
+    is "kept" 0 "$(kept)"
+    is "captures" 4 "$(captures_at "$second" j)"
+    eventually built_at "$second" j 4
+    # the job is whole without the root
+    die "$second"
+    run "$ROLLCALL" restore --store "$STORE" back
+    expect_status 0
+    run "$ROLLCALL" archive --root back get j got
+    expect_status 0
+    is "captures" 4 "$(find got -name '*_ascend_pt' | wc -l)"
+    for dir in was/*/*_ascend_pt; do
+        diff -r -x rollcall.shipment -x .rollcall-job "$dir" "got/${dir##*/}"
+    done
+    begin "$second" --store "$STORE"
+    # the first one is back: nothing is lost, and rows count once
+    begin "$first"
+    "$CAPTURE_MAKER" --quiet --ranks 5 --skip-ranks 0,1,2,3 job/later
+    run deliver j job --copies 2 --raw --release shipped --away $AWAY
+    expect_status 0
+    is "captures" 5 "$(captures_at "$second" j)"
+    eventually built_at "$second" j 5
+    run "$ROLLCALL" jobs --root "root$first" --root "root$second"
+    shows "root$second has 5 captures of 5 ranks"
+}
+
+# Whoever comes back gets what is still here.
+@test "two copies: the one that was away gets what the store had the second copy of" {
+    local first second
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    store_at "$second"
+    make --ranks 1 --extras
+    mv job early
+    mkdir job
+    mv early job/
+    "$AGENT" --state "$TEST_DIR/spool" --job j --aggregators "$LIST" --copies 2 \
+        --away $AWAY --raw --quiet-period 0.1s job >>agent.log 2>&1 3>&- &
+    watcher=$!
+    eventually captures_at_are "$first" j 1
+    eventually captures_at_are "$second" j 1
+    die "$first"
+    eventually says agent.log event=store-stands-in
+    "$CAPTURE_MAKER" --quiet --ranks 2 --skip-ranks 0 --extras job/late
+    eventually captures_at_are "$second" j 2
+    eventually kept_are 0
+    # one that is not in the store yet
+    faults '[{"fault": "denied", "method": "PUT"}]'
+    "$CAPTURE_MAKER" --quiet --ranks 3 --skip-ranks 0,1 --extras job/later
+    eventually captures_at_are "$second" j 3
+    eventually says agent.log event=no-second-copy
+    says agent.log "object store of tcp://127.0.0.1:${ports[second]}"
+    run kept_are 0
+    expect_status 1
+    run "$ROLLCALL" status spool
+    shows "the second copy does not get into the object store of"
+    begin "$first"
+    eventually captures_at_are "$first" j 3
+    eventually kept_are 0
+    eventually built_at "$first" j 3
+    eventually built_at "$second" j 3
+    ends_with 0
+    run "$ROLLCALL" jobs --root "root$first" --root "root$second" --json
+    shows '"copies_are": "the same"'
+}
+
+# Nothing is lost, and it is said why.
+@test "two copies: one aggregator is away, and so is the store of the other one" {
+    local first second before
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    store_at "$second"
+    die "$first"
+    faults '[{"fault": "denied", "method": "PUT"}]'
+    make --ranks 2 --extras
+    run deliver j job --copies 2 --raw --release shipped --away $AWAY --deadline 1s
+    expect_status 1
+    shows event=not-stored "acknowledged by tcp://127.0.0.1:${ports[second]} only"
+    before=$(kept)
+    [ "$before" -gt 2 ]
+    is "left" 2 "$(find job -name '*_ascend_pt' | wc -l)"
+    # both come back, without the captures
+    rm -r job
+    mkdir job
+    faults '[]'
+    begin "$first"
+    run deliver j job --copies 2 --raw --away $AWAY
+    expect_status 0
+    is "kept" 0 "$(kept)"
+    for n in $first $second; do
+        is "captures at $n" 2 "$(captures_at "$n" j)"
+    done
+}
+
+@test "kept items count for the quota of the spool" {
+    service
+    "$CAPTURE_MAKER" --quiet --ranks 3 --ops 3000 job
+    keeping --spool-quota 100k --quiet-period 0.1s job >>agent.log 2>&1 3>&- &
+    watcher=$!
+    full_of_kept ()
+    {
+        "$ROLLCALL" status spool | grep -q "kept until there is a second copy"
+    }
+    eventually full_of_kept
+    kill "$watcher"
+    wait "$watcher" || true
 }

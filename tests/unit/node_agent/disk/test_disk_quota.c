@@ -46,18 +46,20 @@ static void test_admits (void **state)
 
     (void)state;
     assert_int_equal (disk_quota_quota_bytes (&g), 10 * GIB);
-    assert_true (disk_quota_admits (&g, 0) > 1);
+    assert_true (disk_quota_admits (&g, 0, 0) > 1);
     // near the quota one at a time, or it would be exceeded by all of them
-    assert_int_equal (disk_quota_admits (&g, 10 * GIB - 1), 1);
+    assert_int_equal (disk_quota_admits (&g, 10 * GIB - 1, 0), 1);
     assert_false (g.full);
-    assert_int_equal (disk_quota_admits (&g, 10 * GIB), 0);
+    assert_int_equal (disk_quota_admits (&g, 10 * GIB, 0), 0);
+    assert_int_equal (disk_quota_admits (&g, GIB, 9 * GIB), 0);
+    assert_non_null (strstr (g.why.text, "kept until there is a second"));
     assert_true (g.full);
     assert_non_null (strstr (g.why.text, "--spool-quota"));
     free_now = GIB - 1;
-    assert_int_equal (disk_quota_admits (&g, 0), 0);
+    assert_int_equal (disk_quota_admits (&g, 0, 0), 0);
     assert_non_null (strstr (g.why.text, "--disk-floor"));
     free_now = 50 * GIB;
-    assert_true (disk_quota_admits (&g, 0) > 1);
+    assert_true (disk_quota_admits (&g, 0, 0) > 1);
     assert_false (g.full);
 }
 

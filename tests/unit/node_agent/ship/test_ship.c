@@ -45,25 +45,26 @@ static void test_kept (void **state)
     struct spool_item item;
     struct shipping s;
 
-    assert_int_equal (spool_keep (f->s, true, NULL), 0);
     (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
     assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
     s = begin (f);
-    ship_keep (s.ship, false);
+    ship_copies (s.ship, 2);
+    assert_int_equal (ship_judge (s.ship), 0);
+    assert_int_equal (ship_keeper (s.ship, ITEM_ROWS), 0);
     welcome (now_ns);
-    ship_keep (s.ship, true);
+    ship_hurry (s.ship, true);
     assert_int_equal (count (MESSAGE_KEPT), 0);         // nothing is
     spool_set_mark (f->s, 0, &mark);
     assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
-    ship_keep (s.ship, false);
-    ship_keep (s.ship, false);
-    ship_keep (s.ship, true);
+    ship_hurry (s.ship, false);
+    ship_hurry (s.ship, false);
+    ship_hurry (s.ship, true);
     assert_int_equal (count (MESSAGE_KEPT), 2);
     assert_true (said[nsaid - 1].hurry);
     say_stored (0, 100);
-    assert_true (ship_lacks_store (s.ship));
+    assert_int_equal (ship_store (s.ship, 0), SHIP_STORE_NONE);
     say_stored (8, 2);
-    assert_false (ship_lacks_store (s.ship));
+    assert_int_equal (ship_store (s.ship, 0), SHIP_STORE_THERE);
     assert_int_equal (spool_kept (f->s), 1);
     lost.sent_ns = ++now_ns;
     hear (hearer, NULL, &lost, 0, NULL);

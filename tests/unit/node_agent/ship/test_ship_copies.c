@@ -145,6 +145,111 @@ static void test_copy_moves (void **state)
     end (&s);
 }
 
+/* The second aggregator has the first 'seq' of its ledger in its store; epoch 0: it
+ * has none.
+ */
+static void second_has_stored (uint64_t epoch, uint64_t seq)
+{
+    const struct message m = { .type = MESSAGE_STORED, .mark = { epoch, seq } };
+
+    second (&m);
+}
+
+static void set_away (struct ship *s, unsigned copy, bool away)
+{
+    ship_set_away (s, copy, away);
+    assert_int_equal (ship_judge (s), 0);
+}
+
+/* One of two is away: the other one's store has the second copy, if there is one;
+ * when it is back, it gets what is here.
+ */
+static void test_store_stands_in (void **state)
+{
+    struct message ack = { .type = MESSAGE_ACK, .mark = { 8, 5 } };
+    struct message get = { .type = MESSAGE_GET, .length = 4 };
+    struct fixture *f = *state;
+    struct shipping s;
+    uint64_t revised = 0;
+
+    ack.item = spool_put (f, "/a", "v1", "rows", NULL, false);
+    s = begin_two (f);
+    ship_copies (s.ship, 2);
+    set_away (s.ship, 0, false);
+    second (&ack);
+    ship_commit (ship_find_copy (s.ship, 1));
+    set_away (s.ship, 0, true);
+    ship_say_kept (ship_find_copy (s.ship, 0));
+    ship_say_kept (ship_find_copy (s.ship, 1));
+    assert_int_equal (count_to (1, MESSAGE_KEPT), 0);
+    assert_int_equal (count_to (2, MESSAGE_KEPT), 1);
+    second_has_stored (0, 0);
+    assert_int_equal (spool_undelivered (f->s), 1);
+    assert_int_equal (ship_keeper (s.ship, ITEM_ROWS), SPOOL_NO_COPY);
+    second_has_stored (8, 4);
+    assert_int_equal (ship_keeper (s.ship, ITEM_ROWS), 1);
+    assert_int_equal (spool_undelivered (f->s), 0);
+    assert_int_equal (spool_kept (f->s), 1);
+    now_ns += 60 * NS_PER_S;
+    second_welcomes (false);
+    assert_true (ship_confirmed (s.ship, now_ns - NS_PER_S));
+    assert_int_equal (ship_heard_ns (s.ship), now_ns);
+    // the first one is back: all that is kept is offered to both, with its bytes
+    set_away (s.ship, 0, false);
+    assert_false (ship_confirmed (s.ship, now_ns - NS_PER_S));
+    second_has_stored (8, 5);
+    assert_int_equal (spool_kept (f->s), 1);
+    assert_int_equal (spool_revise (f->s, &revised, NULL), 0);
+    assert_int_equal (revised, 1);
+    nsaid = 0;
+    ship_ask (s.ship);
+    assert_int_equal (count_to (1, MESSAGE_OFFER), 1);
+    assert_int_equal (count_to (2, MESSAGE_OFFER), 1);
+    get.item = ack.item;
+    hear (hearer, NULL, &get, 0, NULL);
+    assert_int_equal (count_to (1, MESSAGE_CHUNK), 1);
+    second (&ack);
+    ship_commit (s.ship);
+    assert_int_equal (spool_undelivered (f->s), 1);
+    hear (hearer, NULL, &ack, 0, NULL);
+    ship_commit (s.ship);
+    assert_int_equal (spool_undelivered (f->s), 0);
+    assert_int_equal (spool_kept (f->s), 0);
+    end (&s);
+}
+
+/* What the one that is there has not, the other one may have. */
+static void test_away_may_have_it (void **state)
+{
+    struct message ack = { .type = MESSAGE_ACK, .mark = { 8, 5 } };
+    struct message get = { .type = MESSAGE_GET, .length = 4 };
+    struct spool_redelivery r = { 0 };
+    struct fixture *f = *state;
+    struct spool_item item;
+    struct shipping s;
+
+    (void)spool_put (f, "/gone/1_pt", "v1", "rows", NULL, false);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+    assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 1, NULL), 0);
+    assert_int_equal (spool_redeliver (f->s, &r, NULL), 0);
+    s = begin_two (f);
+    ship_copies (s.ship, 2);
+    set_away (s.ship, 0, true);
+    second_has_stored (8, 4);
+    assert_int_equal (ship_keeper (s.ship, ITEM_ROWS), 1);
+    get.item = ack.item = item.id;
+    second (&get);
+    ship_commit (ship_find_copy (s.ship, 1));
+    assert_true (spool_asks (f->s));
+    set_away (s.ship, 0, false);
+    hear (hearer, NULL, &ack, 0, NULL);
+    ship_commit (s.ship);
+    assert_false (spool_asks (f->s));
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 0);
+    end (&s);
+}
+
 /* Both acknowledge what is on offer to them. */
 static void both_acknowledge (struct ship *s)
 {
@@ -207,7 +312,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_copies), TEST (test_copies_say), TEST (test_copies_asked),
         TEST (test_move), TEST (test_copy_moves),
-        TEST (test_moved_offers_the_same),
+        TEST (test_moved_offers_the_same), TEST (test_store_stands_in),
+        TEST (test_away_may_have_it),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

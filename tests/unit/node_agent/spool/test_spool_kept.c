@@ -6,6 +6,27 @@
 
 static const struct ledger_mark later = { 7, 9 };
 
+/* Two copies are needed, and this one alone acknowledges; SPOOL_NO_COPY: two do. */
+static void keep_by (struct fixture *f, unsigned copy)
+{
+    const struct spool_keepers k = { true, { SPOOL_NO_COPY, copy, copy } };
+
+    assert_int_equal (spool_keep (f->s, &k, NULL), 0);
+}
+
+/* How many captures are offered again. */
+static uint64_t revise (struct fixture *f)
+{
+    uint64_t n = 0;
+    int rc;
+
+    while ((rc = spool_revise (f->s, &n, NULL)) > 0)
+        continue;
+    assert_int_equal (rc, 0);
+    assert_false (spool_has_to_revise (f->s));
+    return n;
+}
+
 /* 1: a capture may be removed. */
 static int may_go (struct fixture *f)
 {
@@ -26,7 +47,7 @@ static void test_kept (void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal (spool_keep (f->s, true, NULL), 0);
+    keep_by (f, 0);
     spool_put_releasable (f, 0);
     acknowledge_with (f, &later, ITEM_ROWS, 1);
     acknowledge_with (f, &later, ITEM_RAW, 1);
@@ -34,12 +55,12 @@ static void test_kept (void **state)
     assert_int_equal (spool_kept (f->s), 2);
     assert_int_equal (may_go (f), 0);
     spool_reopen (f);
-    assert_int_equal (spool_keep (f->s, true, NULL), 0);
+    keep_by (f, 0);
     assert_int_equal (spool_files (f, "items"), 2);
-    assert_int_equal (spool_stored (f->s, later.seq - 1, NULL), 0);
+    assert_int_equal (spool_stored (f->s, 0, later.seq - 1, NULL), 0);
     assert_int_equal (spool_files (f, "items"), 2);
     assert_int_equal (may_go (f), 0);
-    assert_int_equal (spool_stored (f->s, later.seq, NULL), 0);
+    assert_int_equal (spool_stored (f->s, 0, later.seq, NULL), 0);
     assert_int_equal (spool_files (f, "items"), 0);
     assert_int_equal (spool_kept (f->s), 0);
     assert_int_equal (may_go (f), 1);
@@ -52,15 +73,19 @@ static void test_kept (void **state)
 /* Who needs no second copy any more lets it go. */
 static void test_no_longer (void **state)
 {
+    const struct spool_keepers one = { false, { SPOOL_NO_COPY, SPOOL_NO_COPY,
+                                                SPOOL_NO_COPY } };
     struct fixture *f = *state;
 
-    assert_int_equal (spool_keep (f->s, true, NULL), 0);
+    keep_by (f, 0);
     spool_put_releasable (f, 0);
     acknowledge (f, ITEM_ROWS, 1);
     acknowledge (f, ITEM_RAW, 1);
     spool_reopen (f);
     assert_int_equal (spool_kept (f->s), 2);
-    assert_int_equal (spool_keep (f->s, false, NULL), 0);
+    assert_int_equal (spool_keep (f->s, &one, NULL), 0);
+    assert_true (spool_has_to_revise (f->s));
+    assert_int_equal (revise (f), 0);
     assert_int_equal (spool_files (f, "items"), 0);
     assert_int_equal (may_go (f), 1);
 }
@@ -75,34 +100,34 @@ static void test_asked (void **state)
     struct spool_item item;
     char path[PATH_MAX];
 
-    assert_int_equal (spool_keep (f->s, true, NULL), 0);
+    keep_by (f, 0);
     path_below (f, "one", path);
     (void)spool_put (f, path, "v1", "one", "raw", true);
     acknowledge_with (f, &later, ITEM_ROWS, 1);
     acknowledge_with (f, &later, ITEM_RAW, 1);
     assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
-    assert_int_equal (spool_stored (f->s, 100, NULL), 0);
+    assert_int_equal (spool_stored (f->s, 0, 100, NULL), 0);
     assert_int_equal (spool_files (f, "items"), 2);
     assert_true (fileio_join (f->again_path, PATH_MAX, path, "x"));
     assert_int_equal (unlink (f->again_path), 0);
     assert_int_equal (rmdir (path), 0);
     redeliver (f, &r);
     assert_int_equal (r.gone, 1);
-    assert_int_equal (spool_stored (f->s, 100, NULL), 0);
+    assert_int_equal (spool_stored (f->s, 0, 100, NULL), 0);
     for (enum item_kind kind = ITEM_ROWS; kind <= ITEM_RAW; kind++) {
         assert_int_equal (spool_next (f->s, kind, 0, &item, NULL), 1);
         assert_int_equal (item.state, SPOOL_ASKED);
-        assert_true (item.own);
+        assert_true (item.here);
         assert_int_equal (access (item.file, R_OK), 0);
     }
     // who damages it finds out nothing else than that it is lost
     assert_int_equal (unlink (item.file), 0);
     assert_int_equal (spool_next (f->s, ITEM_RAW, 0, &item, NULL), 1);
-    assert_false (item.own);
+    assert_false (item.here);
     acknowledge (f, ITEM_ROWS, 1);
     acknowledge (f, ITEM_RAW, 1);
     assert_int_equal (spool_files (f, "items"), 1);
-    assert_int_equal (spool_stored (f->s, mark.seq, NULL), 0);
+    assert_int_equal (spool_stored (f->s, 0, mark.seq, NULL), 0);
     assert_int_equal (spool_files (f, "items"), 0);
 }
 
@@ -115,15 +140,110 @@ static void test_sealed_again (void **state)
     struct spool_redelivery r;
     char path[PATH_MAX];
 
-    assert_int_equal (spool_keep (f->s, true, NULL), 0);
+    keep_by (f, 0);
     path_below (f, "one", path);
     (void)spool_put (f, path, "v1", "one", NULL, false);
     acknowledge_with (f, &later, ITEM_ROWS, 1);
     assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_int_equal (r.captures, 1);
-    assert_int_equal (spool_stored (f->s, 1, NULL), 0);
+    assert_int_equal (spool_stored (f->s, 0, 1, NULL), 0);
     assert_int_equal (spool_kept (f->s), 0);
+}
+
+/* Another aggregator gets what one alone has: what is kept with its bytes, whoever
+ * dies meanwhile; and what has only its capture by that.
+ */
+static void test_revised (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+
+    keep_by (f, 1);
+    path_below (f, "one", path);
+    (void)spool_put (f, path, "v1", "one", "raw", true);
+    spool_set_mark (f->s, 1, &later);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_int_equal (spool_kept (f->s), 1);
+    assert_int_equal (spool_kept_bytes (f->s), 3);
+    // it is in the store, and not at another aggregator
+    assert_int_equal (spool_stored (f->s, 0, later.seq, NULL), 0);
+    assert_int_equal (spool_kept (f->s), 1);
+    assert_int_equal (spool_stored (f->s, 1, later.seq, NULL), 0);
+    assert_int_equal (spool_kept (f->s), 0);
+    acknowledge (f, ITEM_RAW, 1);
+    spool_reopen (f);
+    keep_by (f, SPOOL_NO_COPY);
+    assert_true (spool_has_to_revise (f->s));
+    assert_true (spool_knows (f->s, path, "v1"));
+    assert_int_equal (revise (f), 1);
+    assert_false (spool_knows (f->s, path, "v1"));
+    assert_int_equal (spool_kept (f->s), 0);
+    assert_int_equal (losses (f), 0);
+    // and again: there is nothing
+    spool_reopen (f);
+    keep_by (f, SPOOL_NO_COPY);
+    assert_false (spool_has_to_revise (f->s));
+}
+
+/* What is kept is asked, and has no second copy by the position of another ledger.
+ */
+static void test_revised_kept (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item item;
+    char path[PATH_MAX];
+
+    keep_by (f, 1);
+    path_below (f, "one", path);
+    (void)spool_put (f, path, "v1", "one", "raw", true);
+    acknowledge (f, ITEM_ROWS, 1);
+    acknowledge (f, ITEM_RAW, 1);
+    assert_int_equal (spool_kept (f->s), 2);
+    keep_by (f, 0);
+    assert_true (spool_has_to_revise (f->s));
+    assert_int_equal (spool_stored (f->s, 0, INT64_MAX, NULL), 0);
+    assert_int_equal (spool_stored (f->s, 1, INT64_MAX, NULL), 0);
+    assert_int_equal (spool_kept (f->s), 2);
+    spool_reopen (f);           // mixed positions: whoever keeps then
+    keep_by (f, 1);
+    assert_true (spool_has_to_revise (f->s));
+    assert_int_equal (revise (f), 1);
+    assert_int_equal (spool_files (f, "items"), 2);
+    for (enum item_kind kind = ITEM_ROWS; kind <= ITEM_RAW; kind++) {
+        assert_int_equal (spool_next (f->s, kind, 0, &item, NULL), 1);
+        assert_int_equal (item.state, SPOOL_ASKED);
+        assert_true (item.here);
+    }
+    keep_by (f, SPOOL_NO_COPY);
+    acknowledge (f, ITEM_ROWS, 1);
+    acknowledge (f, ITEM_RAW, 1);
+    assert_int_equal (spool_files (f, "items"), 0);
+    assert_int_equal (spool_kept (f->s), 0);
+    assert_int_equal (revise (f), 0);
+    assert_true (spool_knows (f->s, path, "v1"));
+}
+
+/* A raw file without a link in the spool is asked for where it is. */
+static void test_original (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item item;
+    char path[PATH_MAX];
+
+    keep_by (f, 0);
+    path_below (f, "one", path);
+    (void)spool_put (f, path, "v1", "one", "raw", false);
+    acknowledge (f, ITEM_ROWS, 1);
+    acknowledge (f, ITEM_RAW, 1);
+    keep_by (f, SPOOL_NO_COPY);
+    assert_int_equal (revise (f), 1);
+    assert_int_equal (spool_next (f->s, ITEM_RAW, 0, &item, NULL), 1);
+    assert_int_equal (item.state, SPOOL_ASKED);
+    assert_true (item.here);
+    assert_int_equal (unlink (item.file), 0);
+    assert_int_equal (spool_next (f->s, ITEM_RAW, 0, &item, NULL), 1);
+    assert_false (item.here);
 }
 
 int main (void)
@@ -131,7 +251,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
 #define T(fn) cmocka_unit_test_setup_teardown (fn, spool_setup, spool_teardown)
         T (test_kept), T (test_no_longer), T (test_asked),
-        T (test_sealed_again),
+        T (test_sealed_again), T (test_revised), T (test_revised_kept),
+        T (test_original),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
