@@ -3,14 +3,17 @@
 
 #include "store/db_rows.h"
 
-// the columns of the catalogue's job_row, but its id; and where its result is
-#define JOB_FACTS "name, newest, built_seq, world_size, ranks, captures," \
-    " items, bytes, first_ns, last_ns, lost, divided, assumed, by_hand," \
-    " state, \"user\", scheduler_id, command, tags, pinned, file_ino, file_ns," \
-    " file_bytes, expected, present, missing, failed, partial, raw," \
+// the columns of the catalogue's job_row, but its id and part_bytes, which is a
+// part of its file's bytes here; and where its result is
+#define JOB_FACTS(bytes_of_file) "name, newest, built_seq, world_size, ranks," \
+    " captures, items, bytes, first_ns, last_ns, lost, divided, assumed," \
+    " by_hand, state, \"user\", scheduler_id, command, tags, pinned, file_ino," \
+    " file_ns, " bytes_of_file ", expected, present, missing, failed, partial, raw," \
     " unexpected, began_ns, ended_ns, hosts, steps, step_us, longest_us," \
     " computing_us, comm_us, free_us, high, medium, low, built, its_user," \
     " its_scheduler_id, its_command"
+#define JOB_COLUMNS JOB_FACTS ("file_bytes")
+#define JOB_VALUES JOB_FACTS ("file_bytes+ifnull(part_bytes, 0)")
 #define JOB_TYPES "tiiiiiiiiiiiiii" "ttttiiii" "iiiiiii" "iiiifffffiiit" "ttt" "t"
 
 #define CATALOGUE(name, columns, types, from, use, into) \
@@ -20,7 +23,7 @@
     { name, NULL, types, FACTS_RESULT, select, from, FACTS_PUSHED, NULL, 0, { 0 } }
 
 const struct facts_table facts_tables[FACTS_TABLES] = {
-    { "job", JOB_FACTS ", path", JOB_TYPES, FACTS_CATALOGUE, JOB_FACTS ", ?2",
+    { "job", JOB_COLUMNS ", path", JOB_TYPES, FACTS_CATALOGUE, JOB_VALUES ", ?2",
       "job_row WHERE id=?1 AND name=?3", FACTS_LIST, "job_row", 0, { 0 } },
     CATALOGUE ("job_host", "host, ranks, computing_us, step_us", "tiff",
                "host", FACTS_TREND, "host"),
@@ -48,9 +51,7 @@ const struct facts_table facts_tables[FACTS_TABLES] = {
             " text, hint", "Finding"),
     RESULT ("rank_step", "iitfffffff", "rank, deviceId, step, computing,"
             " communication_not_overlapped, overlapped, free, stage, bubble,"
-            " preparing", "StepCounted WHERE rank IS NOT NULL"),
-    RESULT ("step", "tiifff", "step, row_number() OVER (), ranks, step_time,"
-            " min_step_time, max_step_time", "StepTrend"),
+            " preparing", "StepCounted"),
     // over all steps
     { "link_sum", NULL, "iittffff", FACTS_RESULT, "src_rank, dst_rank,"
       " transport_type, type, transit_size, transit_time, large_size,"
@@ -65,7 +66,7 @@ const struct facts_table facts_tables[FACTS_TABLES] = {
             "  t.comm_group=g.id LEFT JOIN GroupKind k ON k.comm_group=g.id"),
 };
 
-const char *const facts_sum = "row_sum (" JOB_FACTS ","
+const char *const facts_sum = "row_sum (" JOB_VALUES ","
     " (SELECT group_concat(source||' '||world_size||' '||who||' '||host)"
     "  FROM temp.claim WHERE job=job_row.id),"
     " (SELECT group_concat(offset_ns||' '||error_ns||' '||host_key||' '||host)"

@@ -118,13 +118,14 @@ static void test_sum (void **state)
 {
     static const char *const changes[] = {
         "UPDATE job_row SET high=1", "UPDATE job_row SET tags='a'",
+        "UPDATE job_row SET file_bytes=7", "UPDATE job_row SET part_bytes=7",
         "UPDATE job_row SET file_ns=7", "UPDATE job_row SET its_command='x'",
         "INSERT INTO temp.claim VALUES (1, 0, 3, '', '', 8)",
         "UPDATE temp.claim SET world_size=9",
         "INSERT INTO temp.clock VALUES (1, 0, 'k', 'h', 5, 1)",
         "UPDATE temp.clock SET offset_ns=6",
     };
-    int64_t seen[9];
+    int64_t seen[11];
     struct catalogue *c;
     sqlite3 *db;
 
@@ -137,7 +138,7 @@ static void test_sum (void **state)
                                    "'a')", NULL), 0);
     seen[0] = sum_of (db);
     assert_int_not_equal (seen[0], 0);
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 10; i++) {
         assert_int_equal (db_exec (db, changes[i], NULL), 0);
         seen[i + 1] = sum_of (db);
         for (size_t k = 0; k <= i; k++)
