@@ -57,9 +57,7 @@ const struct facts_table facts_tables[FACTS_TABLES] = {
             " text, hint", "Finding"),
     RESULT ("rank_step", "iitfffffff", "rank, deviceId, step, computing,"
             " communication_not_overlapped, overlapped, free, stage, bubble,"
-            " preparing", "StepCounted WHERE rank IS NOT NULL"),
-    RESULT ("step", "tiifff", "step, row_number() OVER (), ranks, step_time,"
-            " min_step_time, max_step_time", "StepTrend"),
+            " preparing", "StepCounted"),
     // over all steps
     { "link_sum", NULL, "iittffff", FACTS_RESULT, "src_rank, dst_rank,"
       " transport_type, type, transit_size, transit_time, large_size,"

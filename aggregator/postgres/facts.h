@@ -36,7 +36,7 @@ struct facts_table {
 };
 
 #define FACTS_QUERY_MAX 1200    // bytes of a statement about one table
-#define FACTS_TABLES 16         // the first is "job"
+#define FACTS_TABLES 15         // the first is "job"
 extern const struct facts_table facts_tables[FACTS_TABLES];
 
 /* Enter rows into a table of a copy of the catalogue: the number of the job, then

@@ -59,12 +59,20 @@ static void put_columns (const struct load *x, const struct facts_table *t,
     }
 }
 
+/* What is no text there is of no job there; nor is "". */
+static const char *value_of (const char *text)
+{
+    return text && !pg_is_text (text) ? "" : text;
+}
+
 static int load_table (struct load *x, const struct facts_table *t)
 {
     const struct catalogue_filter *f = x->opt->filter;
     char since[24];
-    const char *const values[PARAMETERS] = { x->opt->cluster, since, f->job,
-                                             f->user, f->tag, f->host };
+    const char *const values[PARAMETERS] = {
+        x->opt->cluster, since, value_of (f->job), value_of (f->user),
+        value_of (f->tag), value_of (f->host)
+    };
     struct buf select;
     int rc;
 
@@ -104,8 +112,7 @@ static int take_beyond (void *arg, const char *const row[])
 
 static int load_all (struct load *x)
 {
-    int rc = pg_do (x->p, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-                    x->err);
+    int rc = pg_begin (x->p, PG_READ, x->err);
 
     if (rc == 0)
         rc = schema_check (x->p, x->err);
@@ -120,7 +127,7 @@ static int load_all (struct load *x)
             (facts_tables[i].into && facts_tables[i].use == x->opt->use))
             rc = load_table (x, &facts_tables[i]);
     }
-    return rc < 0 ? rc : pg_do (x->p, "COMMIT", x->err);
+    return pg_end (x->p, rc, x->err);
 }
 
 int load_catalogue (struct pg *p, const struct load_options *opt,

@@ -15,12 +15,6 @@
 
 #define LIBRARY "libpq.so.5"
 
-// texts of values as they are without settings of the user or of the database;
-// for a lock: a long question of another keeps one at most so long
-#define SET_UP "SET client_min_messages=error; SET timezone='UTC'; " \
-    "SET datestyle='ISO, YMD'; SET extra_float_digits=1; " \
-    "SET search_path=rollcall, pg_catalog; SET lock_timeout='10s'"
-
 struct pg {
     PGconn *conn;
     char name[PG_NAME_MAX];
@@ -248,8 +242,6 @@ int pg_open (const char *uri, struct pg **ret, struct err *err)
     rc = pq.PQstatus (p->conn) == CONNECTION_OK ? 0 : refused (p, err);
     if (rc == 0)
         rc = check_encoding (p, err);
-    if (rc == 0)
-        rc = pg_do (p, SET_UP, err);
     if (rc < 0) {
         pg_close (p);
         return rc;

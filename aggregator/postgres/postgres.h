@@ -35,7 +35,7 @@ int pg_check (const char *uri, bool *has_password, struct err *err);
 #define PG_CLUSTER_VARIABLE "ROLLCALL_CLUSTER"
 int pg_check_option (const char *uri, const char *cluster, struct err *err);
 
-/* Connect, with times in UTC, all digits of numbers, and texts in UTF-8.
+/* Connect, with texts in UTF-8.
  * -EAGAIN: it is away; -EACCES: it wants another user or password; -ENOENT: it is
  * not there; -EPROTO: its encoding is not UTF8; -EINVAL, -ENOTSUP, -ENOMEM.
  */
@@ -55,6 +55,16 @@ const char *pg_name (const struct pg *p);
 /* Run statements without parameters and rows. */
 int pg_do (struct pg *p, const char *sql, struct err *err);
 
+/* Begin a transaction, in which names are those of schema "rollcall", times in UTC,
+ * and numbers have all digits; and end it, with what came before: 'rc', if that is
+ * an error, and nothing was done, or what its COMMIT says.  Each one may have
+ * another session of the server: there may be a pool between.
+ */
+#define PG_READ "REPEATABLE READ READ ONLY"
+#define PG_WRITE "READ COMMITTED READ WRITE"
+int pg_begin (struct pg *p, const char *how, struct err *err);
+int pg_end (struct pg *p, int rc, struct err *err);
+
 /* Run one statement with texts as its parameters (NULL is NULL), and call 'fn'
  * with the texts of each row (again, NULL is NULL), which end with it; a negative
  * result of 'fn' ends that.  'fn' may be NULL.
@@ -66,6 +76,9 @@ int pg_each (struct pg *p, const char *sql, size_t n,
              struct err *err);
 
 int64_t pg_int (const char *text);      // 0: NULL
+
+/* PostgreSQL takes only UTF-8 as a text. */
+bool pg_is_text (const char *text);
 
 /* The integer in the only row of a query; 0: there is none, or it is NULL. */
 int pg_number (struct pg *p, const char *sql, int64_t *ret, struct err *err);

@@ -1,4 +1,6 @@
-/* aggregator/postgres/postgres_values.c - what is said of a database, and values */
+/* aggregator/postgres/postgres_values.c - what is said of a database, transactions,
+ * and values
+ */
 #include "postgres/postgres.h"
 
 #include "base/utf8.h"
@@ -33,9 +35,42 @@ int pg_check_option (const char *uri, const char *cluster, struct err *err)
                               "file (~/.pgpass, PGPASSFILE)");
 }
 
+/* Nothing that is set for the user, the database or the session matters.  For a
+ * lock: a long question of another keeps one at most so long.
+ */
+int pg_begin (struct pg *p, const char *how, struct err *err)
+{
+    char sql[512];
+
+    PRINT (sql, "BEGIN ISOLATION LEVEL %s; SET LOCAL search_path=rollcall, "
+           "pg_catalog; SET LOCAL timezone='UTC'; SET LOCAL datestyle='ISO, YMD'; "
+           "SET LOCAL extra_float_digits=1; SET LOCAL quote_all_identifiers=off; "
+           "SET LOCAL lock_timeout='10s'; SET LOCAL statement_timeout=0; "
+           "SET LOCAL idle_in_transaction_session_timeout=0", how);
+    return pg_do (p, sql, err);
+}
+
+int pg_end (struct pg *p, int rc, struct err *err)
+{
+    if (rc == 0)
+        rc = pg_do (p, "COMMIT", err);
+    if (rc < 0)
+        (void)pg_do (p, "ROLLBACK", NULL);
+    return rc;
+}
+
 int64_t pg_int (const char *text)
 {
     return text ? strtoll (text, NULL, 10) : 0;
+}
+
+bool pg_is_text (const char *text)
+{
+    size_t n;
+
+    while (*text && (n = utf8_size (text)) > 0)
+        text += n;
+    return !*text;
 }
 
 static int take_number (void *arg, const char *const row[])

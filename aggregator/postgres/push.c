@@ -6,9 +6,9 @@
  */
 #include "postgres/push.h"
 
-#include "base/utf8.h"
 #include "postgres/copy_rows.h"
 #include "postgres/facts.h"
+#include "postgres/schema.h"
 #include "postgres/sum_rows.h"
 #include "store/db_rows.h"
 #include "store/row_sum.h"
@@ -105,18 +105,7 @@ static int take_pushed (void *arg, const char *const row[])
                                     "VALUES (?1,?2)", row[0], pg_int (row[1])));
 }
 
-/* PostgreSQL takes nothing else as a text, and a job with another name must not
- * keep those of all others from it.
- */
-static bool is_utf8 (const char *name)
-{
-    size_t n;
-
-    while (*name && (n = utf8_size (name)) > 0)
-        name += n;
-    return !*name;
-}
-
+/* A job whose name is no text must not keep all others from it. */
 static int list_changed (struct push *x)
 {
     struct db_rows r;
@@ -136,7 +125,7 @@ static int list_changed (struct push *x)
     r = db_rows (x->db, x->err, "SELECT id, name, changed_ns FROM temp.todo "
                                 "ORDER BY changed_ns, name");
     while (db_row (&r, id, name, changed_ns)) {
-        if (!is_utf8 (name)) {
+        if (!pg_is_text (name)) {
             x->sums->unnamed++;
             r.rc = db_do (x->db, x->err, "DELETE FROM temp.todo WHERE id=?1", id);
         } else if (x->opt->behind) {
@@ -144,32 +133,6 @@ static int list_changed (struct push *x)
         }
     }
     return db_end (&r);
-}
-
-static int find_changed (struct push *x)
-{
-    const char *job = x->opt->job;
-    const char *values[] = { x->opt->cluster, job };
-    int rc = facts_make_temp (x->db, x->err);
-
-    if (rc == 0 && row_sum_register (x->db) != SQLITE_OK)
-        rc = db_error (x->db, "row_sum", x->err);
-    if (rc == 0)
-        rc = db_exec (x->db, tables_sql, x->err);
-    if (rc == 0 && job && !is_utf8 (job))
-        rc = err_set (x->err, ENOENT, "the name of that job is not UTF-8");
-    if (rc == 0 && job &&
-        db_number (db_rows (x->db, NULL, "SELECT count(*) FROM job_row WHERE "
-                                         "name=?1", job), 0) == 0)
-        rc = err_set (x->err, ENOENT, "there is no job %s in this root: "
-                                      "rollcall jobs lists its jobs", job);
-    if (rc == 0)
-        rc = read_ledger (x);
-    if (rc == 0)
-        rc = pg_each (x->p, "SELECT name, sum FROM job WHERE cluster=$1 AND "
-                            "($2::text IS NULL OR name=$2)", 2, values,
-                      take_pushed, x, x->err);
-    return rc < 0 ? rc : list_changed (x);
 }
 
 static int make_months (struct push *x)
@@ -186,27 +149,56 @@ static int make_months (struct push *x)
     return db_end (&r);
 }
 
-/* ---- the transaction ---- */
+static int read_root (struct push *x)
+{
+    const char *job = x->opt->job;
+    int rc = facts_make_temp (x->db, x->err);
 
-static int begin (struct push *x, bool rebind)
+    if (rc == 0 && row_sum_register (x->db) != SQLITE_OK)
+        rc = db_error (x->db, "row_sum", x->err);
+    if (rc == 0)
+        rc = db_exec (x->db, tables_sql, x->err);
+    if (rc == 0 && job && !pg_is_text (job))
+        rc = err_set (x->err, ESRCH, "the name of that job is not UTF-8");
+    if (rc == 0 && job &&
+        db_number (db_rows (x->db, NULL, "SELECT count(*) FROM job_row WHERE "
+                                         "name=?1", job), 0) == 0)
+        rc = err_set (x->err, ESRCH, "there is no job %s in this root: "
+                                     "rollcall jobs lists its jobs", job);
+    return rc < 0 ? rc : read_ledger (x);
+}
+
+/* ---- transactions ---- */
+
+/* In the first one the tables are checked, and the name may become this root's. */
+static int begin (struct push *x, bool first)
 {
     const char *const values[] = { x->opt->cluster, x->opt->root_id,
-                                   rebind ? "t" : "f" };
-    int rc = pg_do (x->p, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-                    x->err);
+                                   first && x->opt->rebind ? "t" : "f" };
+    int rc = pg_begin (x->p, PG_WRITE, x->err);
 
+    if (rc == 0 && first)
+        rc = schema_check (x->p, x->err);
     return rc < 0 ? rc : pg_each (x->p, "SELECT begin_push($1, $2, $3)", 3,
                                   values, NULL, NULL, x->err);
 }
 
-/* Its end, with what came before: 'rc', or an error. */
-static int end (struct push *x, int rc)
+static int find_changed (struct push *x)
 {
-    if (rc == 0)
-        rc = pg_do (x->p, "COMMIT", x->err);
+    const char *values[] = { x->opt->cluster, x->opt->job };
+    int rc = read_root (x);
+
     if (rc < 0)
-        (void)pg_do (x->p, "ROLLBACK", NULL);
-    return rc;
+        return rc;
+    if ((rc = begin (x, true)) == 0)
+        rc = pg_each (x->p, "SELECT name, sum FROM job WHERE cluster=$1 AND "
+                            "($2::text IS NULL OR name=$2)", 2, values,
+                      take_pushed, x, x->err);
+    if (rc == 0)
+        rc = list_changed (x);
+    if (rc == 0)
+        rc = make_months (x);
+    return pg_end (x->p, rc, x->err);
 }
 
 /* Remove jobs: 'names' is an array, which this ends. */
@@ -394,7 +386,7 @@ static int send_batch (struct push *x, int rc)
 {
     if (rc == 0 && x->n > 0) {
         rc = begin (x, false);
-        rc = end (x, rc < 0 ? rc : replace_jobs (x));
+        rc = pg_end (x->p, rc < 0 ? rc : replace_jobs (x), x->err);
         x->sums->transactions += rc == 0;
     }
     for (size_t i = 0; i < x->n; i++) {
@@ -460,7 +452,7 @@ static int prune (struct push *x)
     rc = db_end (&r);
     if (rc == 0 && n > 0) {
         rc = begin (x, false);
-        rc = end (x, rc < 0 ? rc : remove_jobs (x, &names));
+        rc = pg_end (x->p, rc < 0 ? rc : remove_jobs (x, &names), x->err);
         x->sums->pruned = rc < 0 ? 0 : n;
     }
     buf_fini (&names);
@@ -484,12 +476,7 @@ int push_jobs (struct pg *p, struct catalogue *c, struct ledger *l,
     x->opt = opt;
     x->sums = sums;
     x->err = err;
-    rc = begin (x, opt->rebind);
-    if ((rc = end (x, rc)) == 0)
-        rc = find_changed (x);
-    if (rc == 0)
-        rc = make_months (x);
-    if (rc == 0)
+    if ((rc = find_changed (x)) == 0)
         rc = send_all (x);
     if (rc == 0 && opt->prune && !opt->job)
         rc = prune (x);

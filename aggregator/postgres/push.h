@@ -30,8 +30,8 @@ struct push_sums {
 
 /* Push what has changed.  A job's rows are replaced in one transaction, which
  * small jobs share; what was committed before a failure stays.  The ledger is
- * that of the catalogue.  -ENOENT: there is no such job; -EEXIST: another root has
- * the name, or the root another name; or as pg_each; errors of the ledger.
+ * that of the catalogue.  -ESRCH: there is no such job; -EEXIST: another root has
+ * the name, or the root another name; or as schema_check; errors of the ledger.
  */
 int push_jobs (struct pg *p, struct catalogue *c, struct ledger *l,
                const struct push_options *opt, struct push_sums *sums,

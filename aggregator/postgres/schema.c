@@ -85,14 +85,15 @@ int schema_check (struct pg *p, struct err *err)
 /* Two may migrate at once: the second one finds that it is done. */
 static int lock (struct pg *p, int64_t *version, struct err *err)
 {
-    int rc = pg_do (p, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", err);
+    int rc = pg_begin (p, PG_WRITE, err);
 
     *version = 0;
     if (rc == 0)
         rc = pg_do (p, "SELECT pg_advisory_xact_lock(hashtextextended("
                        "'rollcall schema', 0))", err);
     if (rc == 0)
-        rc = pg_do (p, "CREATE SCHEMA IF NOT EXISTS rollcall", err);
+        rc = pg_do (p, "DO $$BEGIN IF to_regnamespace('rollcall') IS NULL THEN "
+                       "CREATE SCHEMA rollcall; END IF; END$$", err);
     return rc < 0 ? rc : read_version (p, version, err);
 }
 
@@ -124,11 +125,7 @@ int schema_migrate (struct pg *p, int64_t *from, bool *has_reader,
     for (size_t i = (size_t)*from; i < pg_migration_count && rc == 0; i++)
         rc = apply (p, &pg_migration[i], err);
     if (rc == 0)
-        rc = pg_number (p, "SELECT 1 FROM pg_roles WHERE rolname='"
-                           SCHEMA_READER "'", &reader, err);
+        rc = pg_number (p, "SELECT let_read()", &reader, err);
     *has_reader = reader != 0;
-    if (rc == 0)
-        return pg_do (p, "COMMIT", err);
-    (void)pg_do (p, "ROLLBACK", NULL);
-    return rc;
+    return pg_end (p, rc, err);
 }

@@ -68,7 +68,7 @@ static int read_all (sqlite3 *db, struct trend *t, struct err *err)
 {
     struct db_rows r = db_rows (db, err, "SELECT transport FROM link WHERE job "
                                 "IN (SELECT id FROM point) GROUP BY 1 ORDER BY "
-                                "sum(mb) DESC LIMIT 6");
+                                "sum(mb) DESC, transport LIMIT 6");
     int rc = db_one (db_rows (db, err, "SELECT count(*), count(step_ms), "
                               "count(DISTINCT user), ifnull(min(at_ns), 0), "
                               "ifnull(max(at_ns), 0) FROM point"),
@@ -132,12 +132,16 @@ static int read_rows (sqlite3 *db, struct trend *t, struct err *err)
     return db_end (&r);
 }
 
-/* Rows of both have one order. */
+/* Rows of both have one order.  The last digits of a sum depend on the order of what
+ * is added: that of the values is the same in each catalogue.
+ */
 static int read_row_links (sqlite3 *db, struct trend *t, struct err *err)
 {
-    struct db_rows r = db_rows (db, err, "SELECT m.key, l.transport, "
-                                "sum(l.mb)/sum(l.ms) FROM member m JOIN link l "
-                                "ON l.job=m.id GROUP BY 1, 2 ORDER BY 1");
+    struct db_rows r = db_rows (db, err, "SELECT key, transport, "
+                                "sum(mb)/sum(ms) FROM (SELECT m.key, "
+                                "l.transport, l.mb, l.ms FROM member m JOIN link"
+                                " l ON l.job=m.id ORDER BY 3, 4 LIMIT -1) "
+                                "GROUP BY 1, 2 ORDER BY 1");
     size_t i = 0;
 
     while (db_step (&r)) {
@@ -163,13 +167,14 @@ static const char back_sql[] =
     DEVICE ("s.peer_host", "s.peer_device") ", '') END AS what, s.percent"
     " FROM slow s JOIN point p ON p.id=s.job),"
     " b AS (SELECT kind, what, host, count(DISTINCT s.job) AS n,"
-    "  min(p.at_ns) AS first_ns, max(p.at_ns) AS last_ns, avg(percent) AS pc"
-    "  FROM s JOIN point p ON p.id=s.job GROUP BY 1, 2 HAVING n>1"
+    "  min(at_ns) AS first_ns, max(at_ns) AS last_ns, avg(percent) AS pc"
+    "  FROM (SELECT s.*, p.at_ns FROM s JOIN point p ON p.id=s.job"
+    "   ORDER BY percent LIMIT -1) s GROUP BY 1, 2 HAVING n>1"
     "  ORDER BY n DESC, pc DESC, what LIMIT 100)"
     " SELECT kind, what, n, (SELECT count(*) FROM host h JOIN point p ON"
     "  p.id=h.job WHERE h.host=b.host), first_ns, last_ns, pc,"
     " (SELECT p.job FROM s JOIN point p ON p.id=s.job WHERE s.kind=b.kind AND"
-    "  s.what=b.what ORDER BY p.at_ns DESC LIMIT 1) FROM b"
+    "  s.what=b.what ORDER BY p.at_ns DESC, p.job LIMIT 1) FROM b"
     " ORDER BY n DESC, pc DESC, what";
 
 static int add_back (struct trend *t, sqlite3_stmt *st)

@@ -69,6 +69,7 @@ int cli_postgres_status (int rc)
         return EX_NOPERM;
     case -ENOENT:
     case -ENODATA:
+    case -ESRCH:
         return EX_NOINPUT;
     case -EPROTO:
         return EX_DATAERR;

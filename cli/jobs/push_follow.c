@@ -18,7 +18,6 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "postgres/push.h"
-#include "postgres/schema.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -39,7 +38,6 @@
 
 struct follow {
     const struct push_verb *opt;
-    struct pg *p;               // or NULL
     struct buf lines;           // of stdin, not yet complete
     uint64_t taken, begun;      // how many lines were read; before this try
     char **names;               // that have changed
@@ -123,8 +121,8 @@ static void say_pushed (void *arg, const char *job)
 
 /* ---- pushing ---- */
 
-static int push_some (struct follow *f, const struct cli_jobs *jobs,
-                      struct err *err)
+static int push_some (struct follow *f, struct pg *p,
+                      const struct cli_jobs *jobs, struct err *err)
 {
     struct push_options how = { .cluster = f->opt->to.cluster,
                                 .root_id = f->opt->root_id,
@@ -135,27 +133,29 @@ static int push_some (struct follow *f, const struct cli_jobs *jobs,
 
     for (size_t i = 0; i < (f->all ? 1 : f->n) && rc == 0; i++) {
         how.job = f->all ? NULL : f->names[i];
-        rc = push_jobs (f->p, jobs->catalogue, jobs->ledger, &how, &sums, err);
+        rc = push_jobs (p, jobs->catalogue, jobs->ledger, &how, &sums, err);
         f->later += sums.later;
-        if (rc == -ENOENT && how.job)   // it has no captures any more
+        if (rc == -ESRCH)   // it has no captures any more
             rc = 0;
     }
     return rc;
 }
 
+/* By a connection of its own: one that waits for hours would be lost meanwhile. */
 static int try (struct follow *f, struct err *err)
 {
     struct cli_jobs jobs;
-    int rc = f->p ? 0 : pg_open (f->opt->to.uri, &f->p, err);
+    struct pg *p;
+    int rc = pg_open (f->opt->to.uri, &p, err);
 
-    if (rc == 0)
-        rc = schema_check (f->p, err);
     if (rc < 0)
         return rc;
-    if (cli_jobs_open (f->opt->command, f->opt->root, &jobs) != 0)
-        return err_set (err, EIO, "the root cannot be read");
-    rc = push_some (f, &jobs, err);
+    if (cli_jobs_open (f->opt->command, f->opt->root, &jobs) == 0)
+        rc = push_some (f, p, &jobs, err);
+    else
+        rc = err_set (err, EIO, "the root cannot be read");
     cli_jobs_close (&jobs);
+    pg_close (p);
     return rc;
 }
 
@@ -192,8 +192,6 @@ static void push_now (struct follow *f)
                           "them are there\n", (long long)f->later,
                           units_s ((uint64_t)f->later));
     } else {
-        pg_close (f->p);        // it may be another one now
-        f->p = NULL;
         f->all = true;
         f->due_ns = now + f->retry_ns;
         f->retry_ns = f->retry_ns * 2 < RETRY_MAX_NS ? f->retry_ns * 2
@@ -219,7 +217,6 @@ int push_follow (const struct push_verb *opt)
         else
             listen_until (&f, f.due_ns > 0 ? f.due_ns : f.all_ns);
     }
-    pg_close (f.p);
     forget_names (&f);
     buf_fini (&f.lines);
     return 0;

@@ -119,8 +119,7 @@ static int push (const struct push_verb *opt, struct pg *p, const char *job)
 
     if (status != 0)
         return status;
-    if ((rc = schema_check (p, &err)) == 0)
-        rc = push_jobs (p, jobs.catalogue, jobs.ledger, &how, &sums, &err);
+    rc = push_jobs (p, jobs.catalogue, jobs.ledger, &how, &sums, &err);
     cli_jobs_close (&jobs);
     if (rc < 0)
         return FAIL (cli_postgres_status (rc), "%s", err.text);

@@ -110,7 +110,7 @@ all_rows ()
     [ -e "$ROLLCALL_ROOT"/jobs/one/*/analysis.*.part-0002.db ]
     push --migrate --all
     expect_status 0
-    shows "tables of version 3 made"
+    shows "tables of version 4 made"
     shows ": 4 jobs, "
     shows " in 1 transaction"
     same '"job": "four"' jobs_json
@@ -171,6 +171,88 @@ all_rows ()
     "$ROLLCALL" trend --html a.html >/dev/null
     "$ROLLCALL" trend --html b.html --postgres "$PG" >/dev/null
     cmp a.html b.html
+}
+
+@test "names of all kinds, months of UTC, results in parts" {
+    local name n=0 starts=(1790812799 1790812801 1793491199 1793491201)
+
+    postgres_stop
+    postgres_start -c timezone=Pacific/Auckland -c datestyle=SQL,DMY
+    export ROLLCALL_CLUSTER=$'h\'er"e\\\xc3\xbc'
+    for name in "a'b" 'a"b' 'a\b' '{a,b}' NULL '$1' '%s' -dash ' lead' $'two\nlines' \
+        $'\xe6\x97\xa5\xe6\x9c\xac' A a '\.' 'x; --' "$(printf 'x%.0s' {1..120})"; do
+        "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 --steps 1 --steady --seed "$n" \
+            --start "${starts[n % 4]}" --host-name "h'\"\\$((n % 3))" "captures$n"
+        "$ROLLCALL" archive add --no-raw --job "$name" "captures$n" >/dev/null
+        n=$((n + 1))
+    done
+    "$ROLLCALL" build --all --one-file 1 >/dev/null
+    push --migrate --all
+    expect_status 0
+    shows ": $n jobs"
+    same '"job": "two' jobs_json
+    same '^-dash ' as_verb jobs
+    same '"job": "a' jobs_json --job "a'b"
+    same '"job": "NULL"' jobs_json --host "h'\"\\1"
+    same '"job"' jobs_json --since 2026-10-01
+    same "none of" as_verb jobs --host $'bad\xff'
+    for name in day month host; do
+        same '"gbps"' as_verb trend --by "$name" --json
+    done
+    is "months" "roster_202609 4|roster_202610 8|roster_202611 4" "$(ask "SELECT c.relname||' '||
+        count(DISTINCT r.job) FROM rollcall.roster r JOIN pg_class c ON c.oid=r.tableoid
+        GROUP BY c.relname ORDER BY c.relname" | paste -sd'|')"
+}
+
+@test "what is set for the user or the database does not matter" {
+    job one 0
+    push --migrate
+    ask "CREATE ROLE other SUPERUSER LOGIN;
+         ALTER ROLE other SET search_path=pg_catalog;
+         ALTER ROLE other SET default_transaction_read_only=on;
+         ALTER ROLE other SET default_transaction_isolation=serializable;
+         ALTER ROLE other SET standard_conforming_strings=off;
+         ALTER ROLE other SET quote_all_identifiers=on;
+         ALTER ROLE other SET client_encoding='LATIN1';
+         ALTER ROLE other SET timezone='Asia/Kathmandu';
+         ALTER ROLE other SET statement_timeout='1h';
+         ALTER ROLE other SET idle_in_transaction_session_timeout='1h';
+         CREATE FUNCTION limits() RETURNS trigger LANGUAGE plpgsql AS
+         \$\$ BEGIN
+             IF current_setting('statement_timeout')<>'0' OR
+                current_setting('idle_in_transaction_session_timeout')<>'0' THEN
+                 RAISE 'there are limits';
+             END IF;
+             RETURN NEW;
+         END \$\$;
+         CREATE TRIGGER limits BEFORE INSERT ON rollcall.roster FOR EACH ROW
+         EXECUTE FUNCTION limits()" >/dev/null
+    PG=${PG/user=rollcall/user=other}
+    pushed_all 1
+    same '"job": "one"' jobs_json
+    push --migrate
+    expect_status 0
+}
+
+@test "a schema that somebody else makes, with other tables; a reader made later" {
+    job one 0
+    ask "CREATE ROLE owner LOGIN; REVOKE CREATE ON DATABASE jobs FROM PUBLIC, owner;
+         CREATE SCHEMA rollcall AUTHORIZATION owner" >/dev/null
+    PG=${PG/user=rollcall/user=owner}
+    push --migrate
+    expect_status 0
+    shows "there is no role rollcall_reader"
+    # a parted table of another, also one that has no job
+    ask "CREATE TABLE rollcall.mine (a int) PARTITION BY LIST (a)" >/dev/null
+    pushed_all 1
+    "$ROLLCALL" archive tag one night
+    pushed_all 1
+    ask "CREATE ROLE rollcall_reader; CREATE ROLE grafana LOGIN IN ROLE rollcall_reader" >/dev/null
+    push --migrate
+    expect_status 0
+    [[ $output != *"there is no role"* ]] || fail "$output"
+    is "jobs" 1 "$(PGUSER=grafana rows job)"
+    is "steps" 2 "$(PGUSER=grafana rows step)"
 }
 
 @test "what is pushed is the result's, once, and parted by month" {
@@ -311,15 +393,16 @@ someone_reads ()
         wait_event='PgSleep'" >/dev/null
     wait "$reader" || true
     # older
-    ask "DELETE FROM rollcall.schema_version WHERE version=3;
-         DROP FUNCTION rollcall.begin_push, rollcall.remove_jobs;
+    ask "DELETE FROM rollcall.schema_version WHERE version>2;
+         DROP FUNCTION rollcall.begin_push, rollcall.remove_jobs, rollcall.let_read;
+         DROP VIEW rollcall.step; CREATE TABLE rollcall.step (job bigint);
          ALTER TABLE rollcall.cluster DROP CONSTRAINT cluster_root_key;
          DELETE FROM rollcall.schema_shape WHERE relation IN ('cluster',
-         'begin_push', 'remove_jobs');
+         'begin_push', 'remove_jobs', 'let_read', 'step');
          INSERT INTO rollcall.cluster SELECT 'zzz before', root FROM rollcall.cluster" >/dev/null
     push --all
     expect_status 66
-    shows "has tables of version 2, and this rollcall needs 3"
+    shows "has tables of version 2, and this rollcall needs 4"
     run "$ROLLCALL" jobs --postgres "$PG"
     expect_status 66
     push --migrate --all
@@ -328,7 +411,7 @@ someone_reads ()
     ask "INSERT INTO rollcall.schema_version VALUES (99)" >/dev/null
     push --all
     expect_status 65
-    shows "has tables of version 99; this rollcall knows 3: use a newer one"
+    shows "has tables of version 99; this rollcall knows 4: use a newer one"
     push --migrate
     expect_status 65
     ask "DELETE FROM rollcall.schema_version WHERE version=99" >/dev/null

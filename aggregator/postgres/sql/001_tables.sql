@@ -52,8 +52,6 @@ BEGIN
         ('rank_step', 'rank bigint, device bigint, step text, computing_us float8, comm_us float8,
             hidden_us float8, free_us float8, stage_us float8, bubble_us float8,
             preparing_us float8'),
-        ('step', 'step text, ord bigint, ranks bigint, step_us float8, min_step_us float8,
-            max_step_us float8'),
         ('link_sum', 'src_rank bigint, dst_rank bigint, transport text, type text, mb float8,
             ms float8, large_mb float8, large_ms float8'),
         ('group_sum', 'comm_group bigint, group_name text, kind text, type text, size bigint,
@@ -66,37 +64,7 @@ BEGIN
     END LOOP;
 END $tables$;
 
--- A month's parts of all tables.  With pg_partman in this database they are its parts: it knows
--- them for its retention.  Two who come at once wait for each other.
-CREATE FUNCTION make_month(moment timestamptz) RETURNS void LANGUAGE plpgsql
-    SET timezone='UTC' SET search_path=rollcall, pg_catalog AS $make_month$
-DECLARE
-    first timestamptz := date_trunc('month', moment);
-    partman name := (SELECT n.nspname FROM pg_extension e
-        JOIN pg_namespace n ON n.oid=e.extnamespace WHERE e.extname='pg_partman');
-    parent name;
-    part name;
-BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('rollcall month', 0));
-    FOR parent IN SELECT relname FROM pg_class
-        WHERE relnamespace='rollcall'::regnamespace AND relkind='p' AND NOT relispartition
-        ORDER BY relname
-    LOOP
-        IF partman IS NOT NULL THEN
-            EXECUTE format('SELECT %I.create_partition_time($1, ARRAY[$2])', partman)
-                USING 'rollcall.'||parent, first;
-            CONTINUE;
-        END IF;
-        part := parent||to_char(first, '_YYYYMM');
-        IF to_regclass(format('rollcall.%I', part)) IS NULL THEN
-            -- so it waits for nobody who reads or pushes
-            EXECUTE format('CREATE TABLE %I (LIKE %I)', part, parent);
-            EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-                parent, part, first, first+interval '1 month');
-        END IF;
-    END LOOP;
-END $make_month$;
-
+-- With pg_partman in this database it has these tables.
 DO $partman$
 DECLARE
     partman name := (SELECT n.nspname FROM pg_extension e

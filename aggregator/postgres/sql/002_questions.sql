@@ -73,20 +73,6 @@ CREATE FUNCTION slow_again(since timestamptz DEFAULT '-infinity',
             CASE WHEN s.kind='slow_link' THEN ' > '||coalesce(s.peer_host, '?')||
                 coalesce(' device '||s.peer_device, '') ELSE '' END END AS what FROM s)
     SELECT n.kind, n.what, count(DISTINCT n.job), min(n.at), max(n.at),
-        avg(n.percent ORDER BY n.at, n.job, n.percent)
+        avg(n.percent ORDER BY n.percent)
     FROM named n GROUP BY n.kind, n.what HAVING count(DISTINCT n.job)>1
     ORDER BY 3 DESC, 6 DESC, n.what COLLATE "C" LIMIT 100 $slow_again$;
-
--- for Grafana: GRANT rollcall_reader TO grafana
-DO $reader$
-BEGIN
-    IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname='rollcall_reader') THEN
-        IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname=current_user
-            AND (rolsuper OR rolcreaterole)) THEN
-            RETURN;
-        END IF;
-        CREATE ROLE rollcall_reader NOLOGIN;
-    END IF;
-    GRANT USAGE ON SCHEMA rollcall TO rollcall_reader;
-    GRANT SELECT ON ALL TABLES IN SCHEMA rollcall TO rollcall_reader;
-END $reader$;

@@ -37,25 +37,3 @@ BEGIN
             ON CONFLICT (name) DO UPDATE SET root=its_root;
     END IF;
 END $begin_push$;
-
--- Remove jobs: by index, in the parts of their months only.
-CREATE FUNCTION remove_jobs(of_cluster text, names text[]) RETURNS void
-    LANGUAGE plpgsql SET search_path=rollcall, pg_catalog AS $remove_jobs$
-DECLARE
-    parent name;
-    ids bigint[];
-    times timestamptz[];
-BEGIN
-    WITH gone AS (DELETE FROM job WHERE cluster=of_cluster AND job.name=ANY(names)
-        RETURNING id, at)
-    SELECT array_agg(id), array_agg(DISTINCT at) INTO ids, times FROM gone;
-    IF ids IS NULL THEN
-        RETURN;
-    END IF;
-    FOR parent IN SELECT relname FROM pg_class
-        WHERE relnamespace='rollcall'::regnamespace AND relkind='p' AND NOT relispartition
-    LOOP
-        EXECUTE format('DELETE FROM %I WHERE job=ANY($1) AND at=ANY($2)', parent)
-            USING ids, times;
-    END LOOP;
-END $remove_jobs$;
