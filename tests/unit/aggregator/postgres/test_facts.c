@@ -153,7 +153,6 @@ static void test_sum (void **state)
         "UPDATE job_row SET high=1", "UPDATE job_row SET tags='a'",
         "UPDATE job_row SET file_bytes=7", "UPDATE job_row SET part_bytes=7",
         "UPDATE job_row SET file_ns=7", "UPDATE job_row SET its_command='x'",
-        "UPDATE job_row SET file_bytes=5", "UPDATE job_row SET part_bytes=7",
         "INSERT INTO temp.claim VALUES (1, 0, 3, '', '', 8)",
         "UPDATE temp.claim SET world_size=9",
         "INSERT INTO temp.clock VALUES (1, 0, 'k', 'h', 5, 1)",
