@@ -44,7 +44,7 @@ static const struct option_spec options[] = {
       "Delete objects of this root in the store that have no segment here. If "
       "the root is a copy from a backup, they may be all that is left of what "
       "came later."),
-    OPTION_SWITCH ("take-over", 0, struct fsck_options, take_over,
+    OPTION_SWITCH_BESIDE ("store", "take-over", struct fsck_options, take_over,
       "The objects of this root's id are this root's from now on: the one that "
       "wrote them, whose backup this one was made of, is gone for good."),
     CLI_RESULT_OPTIONS (struct fsck_options),
@@ -262,26 +262,15 @@ static int check_result (const struct fsck_options *opt, int n,
 
 /* ---- the verb ---- */
 
-/* What was given of a store has to be of one.  Variables of AWS may be set for
- * others.
- */
+/* Whether what was given of a store can be: 0, or an exit status. */
 static int check_store_options (const struct fsck_options *opt)
 {
-    const struct object_options *store = &opt->store;
     struct object_store *s = NULL;
     struct err err = { "" };
+    int rc = opt->store.url ? object_store_open (&opt->store, &s, &err) : 0;
 
-    if (store->url && object_store_open (store, &s, &err) < 0)
-        return FAIL (EXIT_USAGE, "--store: %s", err.text);
     object_store_close (s);
-    return store->url ? 0
-           : opt->delete_orphans
-               ? FAIL (EXIT_USAGE, "--delete-orphans needs --store")
-           : opt->take_over ? FAIL (EXIT_USAGE, "--take-over needs --store")
-           : store->endpoint && store->endpoint != getenv ("AWS_ENDPOINT_URL")
-               ? FAIL (EXIT_USAGE, "--store-endpoint needs --store")
-           : store->ca_file && store->ca_file != getenv ("AWS_CA_BUNDLE")
-               ? FAIL (EXIT_USAGE, "--store-ca needs --store") : 0;
+    return rc < 0 ? FAIL (EXIT_USAGE, "--store: %s", err.text) : 0;
 }
 
 int verb_fsck (int argc, char **argv)

@@ -476,8 +476,10 @@ static int list_several (const struct jobs_options *opt,
             add_runs (opt, runs = json_object ());
         status = jobs_of_all (&jobs_command, &places, request, opt->job,
                               opt->json, opt->width, runs);
-        if (!opt->json && status <= EXIT_NOT_ALL)
+        if (!opt->json && status <= EXIT_NOT_ALL) {
             add_runs (opt, NULL);
+            status = cli_flush (&jobs_command, 0) ? EX_IOERR : status;
+        }
     }
     json_free (runs);
     json_free (request);

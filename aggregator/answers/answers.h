@@ -23,8 +23,9 @@ struct answers *answers_create (struct loop *loop, struct net *net);
 void answers_destroy (struct answers *a);       // may be NULL
 
 /* Begin an answer: the process shall print into pipes[ANSWER_OUT] and
- * pipes[ANSWER_SAID], which the caller closes when it has been started.  NULL:
- * 'err' says why: -EEXIST, -EBUSY or no memory.
+ * pipes[ANSWER_SAID], which the caller closes when it has been started.  NULL,
+ * and the pipes are -1: 'err' says why: this one was asked before, too many are
+ * asked, or there is no memory.
  */
 struct answer *answers_begin (struct answers *a, const struct net_peer *to,
                               uint64_t item, int pipes[ANSWER_STREAMS],

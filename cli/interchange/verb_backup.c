@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "interchange/restore.h"
 #include "options/store_options.h"
 #include "shared/command.h"
@@ -138,13 +139,17 @@ static void on_sentence (void *arg, const char *sentence)
 
 static void print_root (const struct stored_root *r)
 {
-    const char *from = *r->owner.token ? r->owner.host : "not known";
+    const struct object_owner *o = &r->owner;
+    char from[sizeof (o->host) + sizeof (o->root) + sizeof (o->since) + 16];
+    char shown[UTF8_ESCAPED (sizeof (from))];
 
-    (void)fprintf (stderr, "  %s: %llu segment%s, %llu bytes, of %s%s%s%s%s\n",
-                   r->id, (unsigned long long)r->segments, units_s (r->segments),
-                   (unsigned long long)r->bytes, from, *r->owner.root ? ":" : "",
-                   r->owner.root, *r->owner.since ? " since " : "",
-                   r->owner.since);
+    // whoever may write there says so
+    PRINT (from, "%s%s%s%s%s", *o->token ? o->host : "not known",
+           *o->root ? ":" : "", o->root, *o->since ? " since " : "", o->since);
+    (void)fprintf (stderr, "  %s: %llu segment%s, %llu bytes, of %s\n", r->id,
+                   (unsigned long long)r->segments, units_s (r->segments),
+                   (unsigned long long)r->bytes,
+                   utf8_escape (from, UTF8_COLUMN, shown));
 }
 
 /* Which of the roots: its id in 'id', or an exit status. */
@@ -170,8 +175,10 @@ static int choose_root (const struct backup_options *opt, char id[ROOT_ID_SIZE])
         status = fail (c, rc, &err);
     else if (found != 1)
         status = cli_fail (c, found == 0 ? EX_NOINPUT : EXIT_USAGE,
-                           found == 0 ? "%s has no such root%s" : "%s has "
-                           "several roots: choose one with --root-id%s",
+                           found > 0 ? "%s has several roots: choose one with "
+                                       "--root-id%s"
+                           : opt->id ? "%s has no such root%s"
+                                     : "%s has no objects of a root%s",
                            object_store_url (s), n > 0 ? ":" : "");
     for (size_t i = 0; i < n && rc == 0 && found != 1; i++)
         print_root (&list[i]);

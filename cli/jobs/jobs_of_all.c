@@ -1,10 +1,8 @@
 /* cli/jobs/jobs_of_all.c - rollcall jobs of several aggregators */
 #include "jobs/jobs_of_all.h"
 
-#include "base/utf8.h"
 #include "jobs/jobs_table.h"
 #include "json/json_out.h"
-#include "net/message.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -242,14 +242,18 @@ static int bring_temp (struct coming *x, const char *part, const char *name,
     return status;
 }
 
-/* A part has a name of its own in each build, so one that is here is it.  But
- * another aggregator may have given its own parts these names, and one whose
- * analysis.db did not come may not be whole.
+/* A part has a name of its own in each build, so one of this size that is here is
+ * it.  But another aggregator may have given its own parts these names, and one
+ * whose analysis.db did not come may not be whole.
  */
 static bool is_here (const struct coming *x, const char *file, int64_t bytes,
                      const char *sum)
 {
-    return utimensat (x->dir, file, NULL, 0) == 0 &&
+    struct stat st;
+
+    return fstatat (x->dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG (st.st_mode) && st.st_size == bytes &&
+           utimensat (x->dir, file, NULL, 0) == 0 &&
            (!x->fresh || parts_check_one (x->path, file, bytes, sum,
                                           CHECK_THREADS, NULL) == 0);
 }
@@ -260,6 +264,10 @@ static int take_part (void *arg, const char *file, int64_t bytes,
     struct coming *x = arg;
     char temp[NAME_MAX + 1];
 
+    if (bytes < 0 || bytes > x->rest) {
+        x->status = other_size (x);
+        return err_set (err, EBADMSG, "a part is larger than was said");
+    }
     if (is_here (x, file, bytes, sum)) {
         x->rest -= bytes;
         return 0;

@@ -55,9 +55,9 @@ static bool has_value (const struct command_spec *c, const char *word)
 static int add_word (void *arg, const char *word)
 {
     static const char *const own[] = {
-        "--root", "--aggregators", "--key", "--server-key", "--state", "--expect", "--file", "--compress",
-        "--threads", "--grace", "--unused", "--forget-metadata-after", "--owner",
-        "--foreign-output",
+        "--root", "--aggregators", "--key", "--server-key", "--state",
+        "--expect", "--file", "--compress", "--threads", "--grace", "--unused",
+        "--forget-metadata-after", "--owner", "--foreign-output",
     };
     struct view_words *w = arg;
 

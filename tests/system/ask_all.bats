@@ -327,6 +327,11 @@ items_of ()                         # N JOB: lines of archive ls
     expect_status 0
     run "$ROLLCALL" fsck result "$(find cache -name '*-*.db' ! -name '*.part-*')"
     expect_status 0
+    # and one that is no longer whole
+    : >"$part"
+    run ask query ops j --json
+    expect_status 0
+    [ -s "$part" ]
     # by hand
     mkdir copy
     "$ROLLCALL" archive result j --root root1 >copy/analysis.db 2>said
