@@ -178,6 +178,79 @@ static void test_left (void **state)
     json_free (request);
 }
 
+static size_t lines, longest;
+static size_t stop_at;          // lines; 0: none
+
+static int take_line (void *arg, const char *line)
+{
+    size_t n = strlen (line);
+
+    (void)arg;
+    lines++;
+    longest = n > longest ? n : longest;
+    return lines == stop_at ? -EBADMSG : 0;
+}
+
+static int each_line (size_t pieces)
+{
+    static const struct command_spec command = { "rollcall", "", "", NULL, 0 };
+    const struct net_security none = { .insecure = true };
+    const struct cli_place place = { "tcp://here:1", &none };
+    struct json *request = json_object ();
+    struct place_view v;
+    struct err why = { "" };
+    int status;
+
+    lines = longest = 0;
+    many = pieces;
+    assert_int_equal (place_begin (&place, request, &v, &why), 0);
+    (void)alarm (60);
+    status = place_each_line (&command, &v, take_line, NULL);
+    (void)alarm (0);
+    json_free (request);
+    many = 0;
+    return status;
+}
+
+/* As they come, as long as each has an end; who has enough ends it. */
+static void test_lines (void **state)
+{
+    (void)state;
+    assert_int_equal (each_line (0), 1);
+    assert_int_equal (lines, 1);
+    assert_int_equal (longest, 3);
+    assert_int_equal (each_line (10), 1);
+    assert_int_equal (longest, 10 * ANSWER_PIECE_MAX + 3);
+    assert_int_equal (each_line (SIZE_MAX), EX_DATAERR);
+    assert_int_equal (lines, 0);
+    stop_at = 1;
+    assert_int_equal (each_line (0), EX_IOERR);
+    stop_at = 0;
+}
+
+static void object_is (const char *text, const char *shown)
+{
+    char *out = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream (&out, &n);
+
+    assert_non_null (f);
+    place_put_object ("a\"b", text, strlen (text), f);
+    assert_int_equal (fclose (f), 0);
+    assert_string_equal (out, shown);
+    free (out);
+}
+
+/* Numbers are not rounded, and nothing controls a terminal. */
+static void test_object (void **state)
+{
+    (void)state;
+    object_is ("{\"n\":1732665600123456789}",
+               "{\"at\": \"a\\\"b\", \"n\":1732665600123456789}");
+    object_is ("{\"n\":\"\x1b\xc2\x9b\xe2\x80\xae\xff\x7f\"}",
+               "{\"at\": \"a\\\"b\", \"n\":\"\\u001b\\u009b\\u202e\xff\\u007f\"}");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +259,8 @@ int main (void)
         cmocka_unit_test (test_endless),
         cmocka_unit_test (test_messages),
         cmocka_unit_test (test_left),
+        cmocka_unit_test (test_lines),
+        cmocka_unit_test (test_object),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
