@@ -10,8 +10,8 @@
     " file_bytes, expected, present, missing, failed, partial, raw," \
     " unexpected, began_ns, ended_ns, hosts, steps, step_us, longest_us," \
     " computing_us, comm_us, free_us, high, medium, low, built, its_user," \
-    " its_scheduler_id, its_command"
-#define JOB_TYPES "tiiiiiiiiiiiiii" "ttttiiii" "iiiiiii" "iiiifffffiiit" "ttt" "t"
+    " its_scheduler_id, its_command, known_by"
+#define JOB_TYPES "tiiiiiiiiiiiiii" "ttttiiii" "iiiiiii" "iiiifffffiiit" "tttt" "t"
 
 #define CATALOGUE(name, columns, types, from, use, into) \
     { name, columns, types, FACTS_CATALOGUE, columns, from " WHERE job=?1", \
