@@ -348,7 +348,8 @@ int keyring_allow (void *keyring, const char *public_key,
     if (k->rc < 0)
         return err_set (why, -k->rc, "keys cannot be checked: %s",
                         k->err.text);
-    for (size_t at = SIZE_MAX; (e = keyring_next (k, KEYRING_BY_KEY, public_key, &at));) {
+    for (size_t at = SIZE_MAX; (e = keyring_next (k, KEYRING_BY_KEY, public_key,
+                                                  &at));) {
         // revoking takes precedence, which is the order of states
         if (!found || e->state == KEY_REVOKED ||
             (e->state == KEY_ENROLLED && found->state == KEY_ROTATED))
@@ -386,7 +387,8 @@ static int find_name (struct keyring *k, const char *who,
     if (k->rc < 0)
         return err_set (why, EACCES, "keys cannot be checked: %s",
                         k->err.text);
-    for (size_t at = SIZE_MAX; (e = keyring_next (k, KEYRING_BY_NAME, who, &at));) {
+    for (size_t at = SIZE_MAX; (e = keyring_next (k, KEYRING_BY_NAME, who,
+                                                  &at));) {
         if (e->state != KEY_REVOKED && (!found || e->state == KEY_ENROLLED))
             found = e;
     }

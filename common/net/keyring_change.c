@@ -103,19 +103,19 @@ static int keep_rotated (const char *dir, struct key_file *old,
     return rc < 0 ? rc : write_public (path, old, err);
 }
 
-/* One key with two names would be two nodes for one.  Files that cannot be read
- * are of none.
+/* One key with two names would be two nodes for one, and while keys that were
+ * revoked cannot be read, this one may be one of them.
  */
 static int may_enrol (struct keyring *known, const char *name,
                       const char *public_key, struct err *err)
 {
     const struct keyring_entry *e, *taken = NULL;
 
-    if (known->rc == -ENOMEM)
-        return err_set (err, ENOMEM, "no memory for keys");
-    for (size_t at = SIZE_MAX; known->rc == 0 &&
-                               (e = keyring_next (known, KEYRING_BY_KEY, public_key,
-                                                &at));) {
+    if (known->rc < 0)
+        return err_set (err, -known->rc, "keys cannot be checked: %s",
+                        known->err.text);
+    for (size_t at = SIZE_MAX; (e = keyring_next (known, KEYRING_BY_KEY,
+                                                  public_key, &at));) {
         if (e->state == KEY_REVOKED)
             return keyring_refuse (e, public_key, err);
         if (e->state == KEY_ENROLLED && strcmp (e->file.name, name) != 0)
