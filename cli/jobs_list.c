@@ -138,6 +138,7 @@ static void put_result (struct json_out *out, const struct catalogue_job *j)
     put_known (out, "low", j->low);
     put_known (out, "result_bytes", j->result_bytes);
     put_nonempty (out, "built_at", j->built);
+    put_nonempty (out, "known_by", j->known_by);
 }
 
 /* Of a divided job: where the rest of it is. */

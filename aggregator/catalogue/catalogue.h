@@ -70,7 +70,7 @@ void catalogue_note_build (const char *root, const char *job);
     INT (by_hand) INT (hosts) INT (steps) REAL (step_ms) REAL (longest_ms) \
     REAL (computing_percent) REAL (comm_percent) REAL (free_percent) \
     INT (findings) INT (high) INT (medium) INT (low) INT (result_bytes) \
-    TEXT (built)
+    TEXT (built) TEXT (known_by)
 
 struct catalogue_job {
 #define CATALOGUE_TEXT(name) const char *name;

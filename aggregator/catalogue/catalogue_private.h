@@ -6,7 +6,7 @@
 #include "store/db_rows.h"
 
 #define CATALOGUE_APPLICATION_ID 0x52434354     // "RCCT"
-#define CATALOGUE_VERSION 6     // of its tables: raise it when they change, or
+#define CATALOGUE_VERSION 7     // of its tables: raise it when they change, or
                                 // what their values mean
 
 #define CATALOGUE_TEXT_MAX (1 << 20)    // bytes of a row or text: there is a job's

@@ -27,7 +27,8 @@ static const char sums_sql[] =
     " (SELECT value FROM Job WHERE key='built_at'),"
     " (SELECT value FROM Job WHERE key='user'),"
     " (SELECT value FROM Job WHERE key='scheduler_id'),"
-    " (SELECT value FROM Job WHERE key='command') FROM"
+    " (SELECT value FROM Job WHERE key='command'),"
+    " (SELECT value FROM Job WHERE key='roster_known_by') FROM"
     " (SELECT total(expected), total(expected AND state='present'),"
     "  total(state='missing'), total(state='failed'), total(state='partial'),"
     "  total(state='raw'), total(state='unexpected'), count(DISTINCT host)"
@@ -52,7 +53,8 @@ static const struct {
       " began_ns=?10, ended_ns=?11, steps=?12, step_us=?13, longest_us=?14,"
       " computing_us=?15, comm_us=?16, free_us=?17, high=CAST(?18 AS INTEGER),"
       " medium=CAST(?19 AS INTEGER), low=CAST(?20 AS INTEGER), built=?21,"
-      " its_user=?22, its_scheduler_id=?23, its_command=?24 WHERE id=?1" },
+      " its_user=?22, its_scheduler_id=?23, its_command=?24, known_by=?25"
+      " WHERE id=?1" },
     { "SELECT r.host, count(DISTINCT r.rank), avg(s.computing),"
       " avg(s.computing+s.communication_not_overlapped+s.free) FROM Roster r"
       " LEFT JOIN StepCounted s ON s.rank=r.rank WHERE r.host IS NOT NULL"
@@ -117,7 +119,7 @@ static int clear (struct catalogue *c, int64_t id, struct err *err)
         " longest_us=NULL, computing_us=NULL, comm_us=NULL, free_us=NULL,"
         " high=NULL, medium=NULL, low=NULL, built=NULL,"
         " its_user=NULL, its_scheduler_id=NULL, its_command=NULL,"
-        " part_bytes=NULL WHERE id=?1",
+        " part_bytes=NULL, known_by=NULL WHERE id=?1",
     };
     int rc = 0;
 

@@ -24,7 +24,7 @@ static const char schema_sql[] =
     " began_ns INTEGER, ended_ns INTEGER, hosts INTEGER, steps INTEGER,"
     " step_us REAL, longest_us REAL, computing_us REAL, comm_us REAL,"
     " free_us REAL, high INTEGER, medium INTEGER, low INTEGER, built TEXT,"
-    " its_user TEXT, its_scheduler_id TEXT, its_command TEXT);"
+    " its_user TEXT, its_scheduler_id TEXT, its_command TEXT, known_by TEXT);"
     "CREATE TABLE tag (job INTEGER, tag TEXT, PRIMARY KEY (job, tag))"
     " WITHOUT ROWID;"
     // hosts with the means of their ranks; links of one transport, sums of
@@ -65,7 +65,7 @@ static const char schema_sql[] =
     " AS comm_percent, " PERCENT ("free_us") " AS free_percent,"
     " high+medium+low AS findings, high, medium, low,"
     " iif(file_ino=0, NULL, file_bytes+ifnull(part_bytes, 0)) AS"
-    " result_bytes, built,"
+    " result_bytes, built, known_by,"
     " ifnull(began_ns, first_ns) AS at_ns, max(ifnull(began_ns, first_ns),"
     " first_ns) AS since_ns, job_row.id AS row_id FROM job_row;";
 

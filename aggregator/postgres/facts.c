@@ -17,10 +17,10 @@
     " " bytes ", expected, present, missing, failed, partial, raw," \
     " unexpected, began_ns, ended_ns, hosts, steps, step_us, longest_us," \
     " computing_us, comm_us, free_us, high, medium, low, built, its_user," \
-    " its_scheduler_id, its_command"
+    " its_scheduler_id, its_command, known_by"
 #define JOB_COLUMNS JOB_FACTS ("file_bytes")
 #define JOB_ROW JOB_FACTS ("file_bytes+ifnull(part_bytes, 0)")
-#define JOB_TYPES "tiiiiiiiiiiiiii" "ttttiiii" "iiiiiii" "iiiifffffiiit" "ttt" "t"
+#define JOB_TYPES "tiiiiiiiiiiiiii" "ttttiiii" "iiiiiii" "iiiifffffiiit" "tttt" "t"
 
 #define CATALOGUE(name, columns, types, from, use, into) \
     { name, columns, types, FACTS_CATALOGUE, columns, from " WHERE job=?1", \

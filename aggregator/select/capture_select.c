@@ -369,7 +369,7 @@ int64_t select_world_size (const struct select_item *items, size_t n,
     if (highest < 0 && any_stranger (items, n))
         known = launcher = shown = 0;   // which of the ranks are they?
     *known_by = known > 0            ? "metadata of the captures"
-                : launcher > highest ? SELECT_BY_MARKS : "guess";
+                : launcher > highest ? SELECT_BY_MARKS : SELECT_BY_GUESS;
     known = known > 0            ? known
             : launcher > highest ? launcher : highest + 1;
     if (shown > known)

@@ -97,6 +97,7 @@ void select_settle (struct select_item *items, size_t n);
 
 #define SELECT_BY_OPS "ops of the captures"     // there may be more
 #define SELECT_BY_MARKS "marks of the captures"
+#define SELECT_BY_GUESS "guess"
 
 /* How many ranks are expected without a claim: by the captures' metadata, or
  * else by their marks (SELECT_BY_MARKS), unless a rank is beyond that, or else

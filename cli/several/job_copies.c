@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "ledger/ledger_facts.h"
 #include "net/message.h"
+#include "select/capture_select.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +42,14 @@ static void read_roll (const struct json *roll, struct job_copy *c)
         if (n > 0 && c->in_roll >= 0 && c->in_roll < INT64_MAX / 2)
             c->in_roll += n < INT64_MAX / 8 ? n : 0;
     }
-    c->whole = c->present > 0 && c->present == c->in_roll;
+    c->whole = c->counted && c->present > 0 && c->present == c->in_roll;
+}
+
+/* By the source of their number (select/capture_select.h), of a result. */
+static bool is_counted (const char *known_by)
+{
+    return strcmp (known_by, SELECT_BY_GUESS) != 0 &&
+           strcmp (known_by, SELECT_BY_OPS) != 0;
 }
 
 /* False: it is no job. */
@@ -57,6 +65,7 @@ static bool read_copy (const struct json *o, const struct cli_place *place,
         .world_size = number (o, "world_size", 0),
         .result_bytes = number (o, "result_bytes", -1),
         .home = text (o, FACT_HOME), .raw_at = text (o, FACT_RAW_AT),
+        .counted = is_counted (text (o, "known_by")),
     };
     read_roll (json_get (o, "roll"), c);
     // a home that stands in for another one hears of that, too
@@ -74,6 +83,8 @@ static int by_worth (const struct job_copy *x, const struct job_copy *y)
         rc = y->whole - x->whole;
     if (rc == 0)
         rc = (y->present >= 0) - (x->present >= 0);
+    if (rc == 0 && (!x->counted || !y->counted))
+        rc = (y->present > x->present) - (y->present < x->present);
     if (rc == 0)
         rc = strcmp (y->built, x->built);
     if (rc == 0)
@@ -267,6 +278,7 @@ static void describe (const struct job_copy *c, bool user, char out[512])
                     units_s ((uint64_t)c->captures), (long long)c->ranks,
                     units_s ((uint64_t)c->ranks), of,
                     c->present < 0 ? ", and no result"
+                    : !c->counted  ? ", and how many there should be is not known"
                     : c->whole     ? ", and all in its result"
                                    : ", and not all in its result");
 }

@@ -2,7 +2,9 @@
  *
  * A job that was delivered to two, or to another one while the first was away,
  * is one job: one copy of it is shown, the whole before the partial, then the one
- * that was built last, then the one with more captures.  Who has only raw files of
+ * that was built last, then the one with more captures.  If nobody knows how many
+ * ranks there should be, none is whole, and the one with more of them comes first.
+ * Who has only raw files of
  * a divided job (agents with --spread) has no copy: the job's home has the rows.
  */
 #ifndef ROLLCALL_SEVERAL_JOB_COPIES_H
@@ -18,7 +20,8 @@ struct job_copy {
     const char *job, *built, *user;     // "": not known
     int64_t ranks, captures, bytes, world_size, result_bytes;
     int64_t in_roll, present;   // of its result; -1: there is none
-    bool whole;                 // all ranks are in its result
+    bool counted;               // it is known how many ranks there should be
+    bool whole;                 // and all of them are in its result
     const char *home, *raw_at;  // as the facts of a divided job; "": none
     bool raw_only;              // its rows are at 'home'
 };

@@ -217,29 +217,12 @@ static int weigh (const char *name, const char *job, const char *host,
     return rc;
 }
 
-static int by_weight (const void *a, const void *b)
-{
-    const struct endpoint *x = a, *y = b;
-
-    return memcmp (y->weight.bytes, x->weight.bytes, DIGEST_SIZE);
-}
-
-int endpoints_sort (struct endpoints *e, const char *job, struct err *err)
-{
-    for (size_t i = 0; i < e->n; i++) {
-        if (weigh (e->all[i].name, job, NULL, &e->all[i].weight) < 0)
-            return err_set (err, ENOMEM, "no memory for the aggregators");
-    }
-    qsort (e->all, e->n, sizeof (e->all[0]), by_weight);
-    return 0;
-}
-
 struct place {
     size_t at;
     struct digest weight;
 };
 
-static int by_place_weight (const void *a, const void *b)
+static int by_weight (const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
 
@@ -257,10 +240,22 @@ int endpoints_order (const struct endpoints *e, const char *job,
         if (weigh (e->all[i].name, job, host, &places[i].weight) < 0)
             return err_set (err, ENOMEM, "no memory for the aggregators");
     }
-    qsort (places, e->n, sizeof (places[0]), by_place_weight);
+    qsort (places, e->n, sizeof (places[0]), by_weight);
     for (size_t i = 0; i < e->n; i++)
         order[i] = places[i].at;
     return 0;
+}
+
+int endpoints_sort (struct endpoints *e, const char *job, struct err *err)
+{
+    struct endpoints was = *e;
+    size_t order[ENDPOINTS_MAX];
+    int rc = endpoints_order (e, job, NULL, order, err);
+
+    for (size_t i = 0; i < e->n && rc == 0; i++)
+        e->all[i] = was.all[order[i]];
+    explicit_bzero (&was, sizeof (was));        // it may have secrets
+    return rc;
 }
 
 int endpoints_secure (struct endpoints *e, const char *key,

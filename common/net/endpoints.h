@@ -19,7 +19,6 @@
 struct endpoint {
     char *name;                 // "tcp://HOST:PORT", as it was written
     char *server_key;           // file or key, NULL: none was given
-    struct digest weight;       // set by endpoints_sort
     struct net_security security;       // set by endpoints_secure
 };
 
@@ -48,8 +47,8 @@ void endpoints_fini (struct endpoints *e);      // also removes the secrets
 int endpoints_sort (struct endpoints *e, const char *job, struct err *err);
 
 /* The order of these endpoints for a host's share of a job: the same with the
- * weights of the texts, the job's id, a NUL byte and the host's name.  0 or
- * -ENOMEM.
+ * weights of the texts, the job's id, a NUL byte and the host's name; NULL: for the
+ * job.  0 or -ENOMEM.
  */
 int endpoints_order (const struct endpoints *e, const char *job,
                      const char *host, size_t order[ENDPOINTS_MAX],

@@ -74,7 +74,8 @@ static int status_unless_all (struct agent *a, int status)
                watch_unsettled (a->watch) == 0 &&
                spool_undelivered (a->spool) == 0 &&
                !spool_redelivers (a->spool) && !agent_has_losses (a) &&
-               agent_count_kept (a) == 0 && (!a->opt->once || agent_is_confirmed (a));
+               agent_count_kept (a) == 0 &&
+               (!a->opt->once || agent_is_confirmed (a));
 
     return all ? 0 : status;
 }

@@ -483,6 +483,26 @@ $(at "$HOME_AT"), which was not asked, or has not answered"
     expect_status 0
 }
 
+# As after an aggregator that was away, or is gone for good: nobody knows how many
+# there should be, so neither is whole, and neither lies.
+@test "copies of a job whose number of ranks is not known do not contradict each other" {
+    services 2
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 --no-metadata early
+    "$CAPTURE_MAKER" --quiet --ranks 3 --ops 4 --no-metadata late
+    deliver 2 j late
+    deliver 1 j early
+    run ask jobs
+    expect_status 0
+    is "jobs" "j " "$(names)"
+    shows "job j: $(at 2) has 3 captures of 3 ranks, and how many there should be is \
+not known; $(at 1) has 2 captures of 2 ranks, and how many there should be is not \
+known: it counts once, and the first is shown"
+    run ask jobs --json
+    shows '"copies_are": "not all whole"' '"known_by": "guess"'
+    run ask query steps j
+    expect_status 0
+}
+
 @test "who may ask: a reader, for whom; no node, and nobody without a key" {
     services 1
     key keys1 alice --reads somebody

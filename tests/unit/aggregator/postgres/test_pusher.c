@@ -252,7 +252,11 @@ static void test_full_once (void **state)
     FILE *f;
 
     (void)state;
-    script ("until [ -e $DIR/go ]; do sleep 0.02; done\n"
+    (void)snprintf (path, sizeof (path), "%.200s/go", dir);
+    assert_int_equal (mkfifo (path, 0600), 0);
+    (void)signal (SIGALRM, on_alarm);
+    (void)alarm (20);
+    script ("read go <$DIR/go\n"
             "while read job; do\n"
             "echo why $job; [ \"$job\" != '*' ] || echo ok 1000000\ndone");
     w = start ();
@@ -260,10 +264,10 @@ static void test_full_once (void **state)
         (void)snprintf (job, sizeof (job), "job-number-%d", i % 100);
         pusher_changed (w.p, job);
     }
-    (void)snprintf (path, sizeof (path), "%.200s/go", dir);
-    assert_non_null (f = fopen (path, "w"));
+    assert_non_null (f = fopen (path, "w"));    // it has not read until now
     (void)fclose (f);
     until (&w, 0, 0, NULL);
+    (void)alarm (0);
     end (&w);
 }
 

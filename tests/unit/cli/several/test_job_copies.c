@@ -110,6 +110,25 @@ static void test_order (void **state)
     job_copies_fini (&j);
 }
 
+/* As after a failover of a job whose number of ranks nobody knows. */
+static void test_not_counted (void **state)
+{
+    struct job_copies j;
+
+    (void)state;
+    have (LIST ("{\"job\": \"a\", \"ranks\": 2, \"captures\": 2, \"built_at\": "
+                "\"2026-02\", \"known_by\": \"guess\", \"roll\": "
+                "{\"present\": 2}}"),
+          LIST ("{\"job\": \"a\", \"ranks\": 3, \"captures\": 3, \"built_at\": "
+                "\"2026-01\", \"known_by\": \"guess\", \"roll\": "
+                "{\"present\": 3}}"), LIST (""));
+    assert_int_equal (job_copies_ask (&command, &places, NULL, &j), 0);
+    is_at (&j, 0, "a", "B");
+    assert_int_equal (job_copies_compare (&j.list[0], &j.list[1]), COPIES_LACK);
+    assert_int_equal (job_copies_tell (&command, &j), 0);
+    job_copies_fini (&j);
+}
+
 static void test_contradict (void **state)
 {
     struct job_copies j;
@@ -272,6 +291,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown (test_order, teardown),
         cmocka_unit_test_teardown (test_contradict, teardown),
+        cmocka_unit_test_teardown (test_not_counted, teardown),
         cmocka_unit_test_teardown (test_divided, teardown),
         cmocka_unit_test_teardown (test_garbage, teardown),
         cmocka_unit_test_teardown (test_nobody, teardown),
