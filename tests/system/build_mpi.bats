@@ -294,6 +294,61 @@ killed ()
     done
 }
 
+# in_parts OUT [OPTION]...: build the job of the root
+in_parts ()
+{
+    run "$ROLLCALL" build --only analysis.db --one-file 400k --root root -o "$1" \
+        "${@:2}" j
+}
+
+# killed_at RANK POINT: of two processes that build it, the one that gets there
+killed_at ()
+{
+    # shellcheck disable=SC2016
+    ROLLCALL_TOGETHER=1 run mpirun -np 2 sh -c 'rank=$1 point=$2
+        shift 2
+        [ $OMPI_COMM_WORLD_RANK != $rank ] || export ROLLCALL_FAULT=$point
+        exec "$@"' - "$1" "$2:kill" "$ROLLCALL" build --only analysis.db \
+        --one-file 400k --root root -j 2 -o out j
+}
+
+# Needs the build with fault points (preset faults).
+# bats test_tags=faults
+@test "a process is killed while a result is divided: the former one or the new one" {
+    grep -q ROLLCALL_FAULT_ONCE "$ROLLCALL" || skip "no fault points in this build"
+    local case former whole files dead=0
+
+    make --ranks 16
+    one_job
+    "$ROLLCALL" archive add --no-raw --root root --job j job >added
+    in_parts new
+    in_parts out --world-size 17
+    whole=$(rows_of new) former=$(rows_of out)
+    files=$(ls -A new/cluster_analysis_output | wc -l)
+    [ "$files" -ge 3 ] && [ "$former" != "$whole" ]
+    cp -r out former
+    for case in 0:pages.write:{2,20,40,60} 0:publish.fsync:{1,2,3} \
+        0:publish.rename:{1,2,3} 1:pages.write:1; do
+        killed_at "${case%%:*}" "aggregator.${case#*:}"
+        if [ "$status" -eq 0 ]; then
+            is "rows after $case" "$whole" "$(rows_of out)"
+        else
+            expect_status 137
+            is "rows after $case" "$former" "$(rows_of out)"
+            is "files that are no parts after $case" analysis.db \
+                "$(ls -A out/cluster_analysis_output | grep -v part-)"
+            dead=$((dead + 1))
+        fi
+        in_parts out
+        expect_status 0
+        is "rows after that" "$whole" "$(rows_of out)"
+        is "files after that" "$files" "$(ls -A out/cluster_analysis_output | wc -l)"
+        rm -r out
+        cp -r former out
+    done
+    [ "$dead" -ge 8 ] || fail "only $dead were killed"
+}
+
 # With Open MPI's default (300 s, and 9 times 20) mpirun sees it after 8 minutes.
 # bats test_tags=hosts
 @test "the net between two hosts is cut: the launcher ends the build" {
