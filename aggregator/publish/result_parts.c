@@ -149,6 +149,12 @@ static int look_at (const char *path, int64_t bytes, struct err *err)
     return 0;
 }
 
+/* "ranks 0-15", or "no rank" */
+static const char *ranks_before (const struct part *p)
+{
+    return p->ranks[0] == 'n' ? "" : "ranks ";
+}
+
 /* Make a sentence of it, that begins with the part. */
 static int tell_part (const struct part *p, int rc, struct err *err)
 {
@@ -157,8 +163,8 @@ static int tell_part (const struct part *p, int rc, struct err *err)
     if (!err)
         return rc;
     what = *err;
-    return err_set (err, -rc, "%s, the part of this result with ranks %s, %s",
-                    p->file, p->ranks, what.text);
+    return err_set (err, -rc, "%s, the part of this result with %s%s, %s",
+                    p->file, ranks_before (p), p->ranks, what.text);
 }
 
 /* The same for what page_source or a scan says. */
@@ -178,9 +184,10 @@ static int tell_damage (const struct part *p, int rc, struct err *err)
 
 static int not_ours (const struct part *p, struct err *err)
 {
-    return err_set (err, EBADMSG, "%s is not the part with ranks %s that "
+    return err_set (err, EBADMSG, "%s is not the part with %s%s that "
                     "belongs to this analysis.db, but of another build, or "
-                    "another part: " WHAT_TO_DO, p->file, p->ranks);
+                    "another part: " WHAT_TO_DO, p->file, ranks_before (p),
+                    p->ranks);
 }
 
 /* Whether a part says that it is the one of the index. */
