@@ -134,10 +134,10 @@ static int look_at (const char *path, int64_t bytes, struct err *err)
 {
     struct stat st;
 
-    if (lstat (path, &st) < 0 && errno != ENOENT)
-        return err_set (err, errno, "cannot be read: %s", strerror (errno));
     if (lstat (path, &st) < 0)
-        return err_set (err, ENOENT, "is missing: " WHAT_TO_DO);
+        return errno == ENOENT
+                   ? err_set (err, ENOENT, "is missing: " WHAT_TO_DO)
+                   : err_sys (err, errno, "cannot be read");
     if (S_ISLNK (st.st_mode))
         return err_set (err, EBADMSG, "is a symbolic link: put the file itself "
                         "there, or build or analyze the job again");
@@ -146,7 +146,8 @@ static int look_at (const char *path, int64_t bytes, struct err *err)
     if (st.st_size != bytes)
         return err_set (err, EBADMSG, "has %lld bytes instead of %lld: "
                         WHAT_TO_DO, (long long)st.st_size, (long long)bytes);
-    return 0;
+    return faccessat (AT_FDCWD, path, R_OK, AT_EACCESS) == 0
+               ? 0 : err_sys (err, errno, "cannot be read");
 }
 
 /* "ranks 0-15", or "no rank" */
