@@ -107,7 +107,8 @@ static int existing_output_settle (const struct tree *dir, const char *name,
         return 0;
     if (tree_hold (dir, name, path, NULL) == 0 &&
         db_open (path, SQLITE_OPEN_READWRITE, &db) == SQLITE_OK)
-        rc = db_exec (db, "BEGIN IMMEDIATE;COMMIT", NULL);
+        // COMMIT would wait for all who read, though nothing was written
+        rc = db_exec (db, "BEGIN IMMEDIATE;ROLLBACK", NULL);
     if (rc == 0)                // readers may delay some of it
         (void)sqlite3_wal_checkpoint_v2 (db, NULL, SQLITE_CHECKPOINT_TRUNCATE,
                                          NULL, NULL);

@@ -134,10 +134,10 @@ static int look_at (const char *path, int64_t bytes, struct err *err)
 {
     struct stat st;
 
-    if (lstat (path, &st) < 0 && errno != ENOENT)
-        return err_set (err, errno, "cannot be read: %s", strerror (errno));
     if (lstat (path, &st) < 0)
-        return err_set (err, ENOENT, "is missing: " WHAT_TO_DO);
+        return errno == ENOENT
+                   ? err_set (err, ENOENT, "is missing: " WHAT_TO_DO)
+                   : err_sys (err, errno, "cannot be read");
     if (S_ISLNK (st.st_mode))
         return err_set (err, EBADMSG, "is a symbolic link: put the file itself "
                         "there, or build or analyze the job again");
@@ -146,7 +146,14 @@ static int look_at (const char *path, int64_t bytes, struct err *err)
     if (st.st_size != bytes)
         return err_set (err, EBADMSG, "has %lld bytes instead of %lld: "
                         WHAT_TO_DO, (long long)st.st_size, (long long)bytes);
-    return 0;
+    return faccessat (AT_FDCWD, path, R_OK, AT_EACCESS) == 0
+               ? 0 : err_sys (err, errno, "cannot be read");
+}
+
+/* "ranks 0-15", or "no rank" */
+static const char *ranks_before (const struct part *p)
+{
+    return p->ranks[0] == 'n' ? "" : "ranks ";
 }
 
 /* Make a sentence of it, that begins with the part. */
@@ -157,8 +164,8 @@ static int tell_part (const struct part *p, int rc, struct err *err)
     if (!err)
         return rc;
     what = *err;
-    return err_set (err, -rc, "%s, the part of this result with ranks %s, %s",
-                    p->file, p->ranks, what.text);
+    return err_set (err, -rc, "%s, the part of this result with %s%s, %s",
+                    p->file, ranks_before (p), p->ranks, what.text);
 }
 
 /* The same for what page_source or a scan says. */
@@ -178,9 +185,10 @@ static int tell_damage (const struct part *p, int rc, struct err *err)
 
 static int not_ours (const struct part *p, struct err *err)
 {
-    return err_set (err, EBADMSG, "%s is not the part with ranks %s that "
+    return err_set (err, EBADMSG, "%s is not the part with %s%s that "
                     "belongs to this analysis.db, but of another build, or "
-                    "another part: " WHAT_TO_DO, p->file, p->ranks);
+                    "another part: " WHAT_TO_DO, p->file, ranks_before (p),
+                    p->ranks);
 }
 
 /* Whether a part says that it is the one of the index. */

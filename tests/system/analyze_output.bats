@@ -172,6 +172,23 @@ written_now ()
     truth_and_more
 }
 
+@test "who reads the former result does not hinder the next one" {
+    make
+    analyze
+    holding $OUT/analysis.db "BEGIN; SELECT count(*) FROM Job;"
+    analyze
+    expect_status 0
+    let_go
+    truth_and_more
+    sql "CREATE TABLE precious (x)" other.db
+    mv other.db $OUT/analysis.db
+    holding $OUT/analysis.db "BEGIN; SELECT count(*) FROM precious;"
+    analyze
+    expect_status 0
+    let_go
+    truth_and_more
+}
+
 # In a container every run has the same process id, and those of another one
 # mean nothing.
 @test "what a killed run left is in no other one's way, of the same id even" {

@@ -210,6 +210,15 @@ refused ()
     refused "is no file: put it back beside analysis.db"
     rmdir "$b"
     cp ../../whole "$b"
+    # that may not be read is no damage
+    chmod 0 "$b"
+    run humbly "$ROLLCALL" fsck result .
+    expect_status 77
+    shows "$b cannot be read: Permission denied"
+    run humbly "$ROLLCALL" query --sql "SELECT * FROM CommOp" .
+    expect_status 74
+    shows "ranks 16-31, cannot be read: Permission denied"
+    chmod 600 "$b"
     is "rows" "$(rows_of ../../res1)" "$(rows_of .)"
     # what needs no ops works with a copy of analysis.db
     cp analysis.db ../../copy.db
