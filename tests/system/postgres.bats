@@ -635,6 +635,18 @@ let_copy_go ()
     same week as_verb trend
 }
 
+@test "a pg_partman that comes later leaves the tables as they are" {
+    [ "$(ask "SELECT count(*) FROM pg_available_extensions WHERE
+        name='pg_partman'")" = 1 ] || skip "needs pg_partman"
+    job one 0
+    push --migrate --all
+    ask "CREATE SCHEMA partman; CREATE EXTENSION pg_partman SCHEMA partman" >/dev/null
+    job two 60
+    pushed_all 1
+    is "parts" "roster_202609 roster_202611" "$(ask "SELECT relname FROM pg_class WHERE
+        relname ~ '^roster_' AND relkind='r' ORDER BY 1" | xargs)"
+}
+
 @test "equal names of two clusters are two hosts" {
     local of_sqlite
 

@@ -16,8 +16,8 @@ CREATE VIEW step AS SELECT job, at, step, count(*) AS ranks,
     avg(computing_us+comm_us+free_us) AS step_us, min(computing_us+comm_us+free_us) AS min_step_us,
     max(computing_us+comm_us+free_us) AS max_step_us FROM rank_step GROUP BY job, at, step;
 
--- A month's parts of all tables.  With pg_partman in this database they are its parts: it knows
--- them for its retention.  Two who come at once wait for each other.
+-- A month's parts of all tables.  If pg_partman has the tables, they are its parts: it knows them
+-- for its retention.  Two who come at once wait for each other.
 CREATE OR REPLACE FUNCTION make_month(moment timestamptz) RETURNS void LANGUAGE plpgsql
     SET timezone='UTC' SET search_path=rollcall, pg_catalog AS $make_month$
 DECLARE
@@ -26,6 +26,7 @@ DECLARE
         JOIN pg_namespace n ON n.oid=e.extnamespace WHERE e.extname='pg_partman');
     parent name;
     part name;
+    its boolean := false;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('rollcall month', 0));
     FOR parent IN SELECT relname FROM pg_class JOIN schema_shape ON relation=relname
@@ -33,6 +34,10 @@ BEGIN
         ORDER BY relname
     LOOP
         IF partman IS NOT NULL THEN
+            EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I.part_config WHERE parent_table=$1)',
+                partman) INTO its USING 'rollcall.'||parent;
+        END IF;
+        IF its THEN
             EXECUTE format('SELECT %I.create_partition_time($1, ARRAY[$2])', partman)
                 USING 'rollcall.'||parent, first;
             CONTINUE;

@@ -29,6 +29,7 @@ int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
                     const char *const values[],
                     int (*fn) (void *arg, const char *const row[]), void *arg,
                     struct err *err);
+const char *__wrap_pg_name (const struct pg *p);
 int __wrap_pg_copy_begin (struct pg *p, const char *sql, struct err *err);
 int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
                         struct err *err);
@@ -115,6 +116,12 @@ int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
     if (!strstr (sql, "nextval"))
         return 0;
     return fn (arg, (const char *const[]){ "7" });
+}
+
+const char *__wrap_pg_name (const struct pg *p)
+{
+    (void)p;
+    return "database d";
 }
 
 int __wrap_pg_copy_begin (struct pg *p, const char *sql, struct err *err)
