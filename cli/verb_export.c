@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct export_options {
     struct result_place place;
@@ -154,6 +155,14 @@ static int write_csv (const struct export_options *opt, sqlite3 *db)
     return cli_flush (&export_command, 0);
 }
 
+/* export --perfetto JOB: the file to write was forgotten */
+static bool is_dir (const char *path)
+{
+    struct stat st;
+
+    return path && stat (path, &st) == 0 && S_ISDIR (st.st_mode);
+}
+
 static bool is_empty (const char *path)
 {
     return path && !*path;
@@ -174,6 +183,10 @@ int verb_export (int argc, char **argv)
     if (is_empty (opt.perfetto) || is_empty (opt.chrome) ||
         is_empty (opt.csv))
         return FAIL (EXIT_USAGE, "a file name must not be empty");
+    if (is_dir (opt.perfetto) || is_dir (opt.chrome))
+        return FAIL (EXIT_USAGE, "%s is a directory: --perfetto and --chrome "
+                     "take the file to write, and the result comes after it",
+                     is_dir (opt.perfetto) ? opt.perfetto : opt.chrome);
     if (opt.csv && strcmp (opt.csv, "-") == 0)
         return FAIL (EXIT_USAGE, "--csv: standard output takes one file, not "
                      "one for each table: name a directory");

@@ -173,6 +173,12 @@ static int run_enrol (const struct key_options *o, const char *dir,
     int rc;
 
     if (!args[1]) {
+        struct stat st;
+
+        if (stat (args[0], &st) == 0 && !S_ISDIR (st.st_mode))
+            return err_set (err, EINVAL, "enrol: which NAME does %s get? "
+                            "Without a NAME, give a directory of .pub files",
+                            args[0]);
         rc = keyring_enrol_all (dir, args[0], grace, tell_enrolled, &x, err);
         return rc != 0 ? rc : err_set (err, ENOENT, "%s has no NAME.pub",
                                        args[0]);

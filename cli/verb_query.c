@@ -242,6 +242,9 @@ static int ask_named (const struct query_options *opt, const char *name,
 {
     const struct query *q = query_find (name);
 
+    if (!q && what && query_find (what))
+        return FAIL (EXIT_USAGE, "the question comes first: rollcall query %s "
+                     "%s", what, name);
     if (!q)
         return no_query (name);
     if (opt->print_sql) {

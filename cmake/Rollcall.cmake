@@ -28,6 +28,11 @@ function (rollcall_library name)
   target_link_libraries (${name} PUBLIC ${arg_LINK})
 endfunction ()
 
+# rollcall_installed (TARGET...): what target 'programs' builds
+function (rollcall_installed)
+  set_property (GLOBAL APPEND PROPERTY ROLLCALL_INSTALLED ${ARGN})
+endfunction ()
+
 # rollcall_program (NAME sources... LINK libraries... INTO folder)
 function (rollcall_program name)
   cmake_parse_arguments (arg "" "INTO" "LINK" ${ARGN})
@@ -36,4 +41,5 @@ function (rollcall_program name)
   set_target_properties (${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                          ${PROJECT_BINARY_DIR}/bin)
   install (TARGETS ${name} RUNTIME DESTINATION ${arg_INTO})
+  rollcall_installed (${name})
 endfunction ()

@@ -360,7 +360,7 @@ int backup_restore (const char *dir, const char *root,
     errno = 0;
     if (!fileio_has (dir, "ledger.db"))
         return errno == EACCES ? err_sys (err, errno, "cannot open %s", dir)
-                               : err_set (err, ENOENT, "%s has no backup", dir);
+                               : err_set (err, ENOENT, "there is no backup in %s", dir);
     lock = root_lock (dir, false, err);
     if (lock < 0 && lock != -EROFS && lock != -EACCES)
         return lock;            // nobody writes to a disk that cannot be written

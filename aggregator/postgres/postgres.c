@@ -106,6 +106,9 @@ static int fail (struct pg *p, const PGresult *res, struct err *err)
 
 /* ---- connecting ---- */
 
+#define NO_PASSWORD ": put it into ~/.pgpass, a line HOST:5432:DATABASE:USER:" \
+                    "PASSWORD, mode 0600"
+
 static const char *value_of (const PQconninfoOption *list, const char *key)
 {
     for (; list->keyword; list++) {
@@ -194,7 +197,7 @@ static int refused (struct pg *p, struct err *err)
     PRINT (text, "%s", pq.PQerrorMessage (p->conn));
     if (errnum == EACCES || !said (text))
         return say (p, errnum, text, errnum == EAGAIN ? ": is PostgreSQL "
-                    "running there?" : "", err);
+                    "running there?" : NO_PASSWORD, err);
     (void)pq.PQsetErrorVerbosity (p->conn, PQERRORS_SQLSTATE);
     pq.PQreset (p->conn);
     (void)pq.PQsetErrorVerbosity (p->conn, PQERRORS_DEFAULT);

@@ -22,6 +22,21 @@ units ()
     done
 }
 
+# target 'programs' makes all that is installed, without the tests
+ninja -C "$2" -t commands programs >"$there/commands"
+grep -rhoE "FILES \"$2/[^\"]*\"" --include=cmake_install.cmake "$2" |
+    sed "s|^FILES \"$2/||; s|\"\$||" | sort -u >"$there/made"
+while read -r file; do
+    if ! grep -qE "[ /]$file( |$)" "$there/commands"; then
+        echo "$file is installed, and target programs does not make it"
+        exit 1
+    fi
+done <"$there/made"
+if ! grep -q librollcall_mpi "$there/made"; then
+    echo "what is installed is not known"
+    exit 1
+fi
+
 # with DESTDIR nothing that goes astray leaves the test's directory
 DESTDIR=$there/dest "$1" --install "$2" --prefix /chosen >/dev/null
 units /chosen "$there/dest"

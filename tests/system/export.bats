@@ -100,6 +100,9 @@ apart ()
 @test "a rank or step that is not there is named, with those that are" {
     make --ranks 12 --steps 2 --skip-ranks 3
     analyze
+    run "$ROLLCALL" export --perfetto out
+    expect_status 2
+    shows "out is a directory: --perfetto and --chrome take the file to write"
     run "$ROLLCALL" export --perfetto - --rank 12 out
     expect_status 65
     shows "no rank 12 in" "its ranks: 0, 1, 2, 3, 4, 5, 6, 7 and 4 more"

@@ -520,6 +520,7 @@ no_secret ()
     PG=${PG%&*}
     run env PGUSER=grafana "$ROLLCALL" jobs --postgres "$PG"
     expect_status 77
+    shows "put it into ~/.pgpass"
     no_secret
     echo "*:*:*:grafana:s3cr3t" >pgpass
     chmod 600 pgpass

@@ -210,6 +210,9 @@ out" /dev/null | tr -d '\r' >seen
     run "$ROLLCALL" query job job
     expect_status 66
     shows "rollcall analyze makes one"
+    run "$ROLLCALL" query out ranks
+    expect_status 2
+    shows "the question comes first: rollcall query ranks out"
     run "$ROLLCALL" query jobs out
     expect_status 2
     shows 'no query "jobs": did you mean job? --list'

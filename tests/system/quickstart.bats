@@ -54,6 +54,15 @@ quickstart ()
     [ "${lines[1]}" -ef "$ROLLCALL" ] || fail "${lines[1]}"
 }
 
+# mpirun rollcall build, and cmake --install, had no librollcall_mpi.so.
+@test "all that is installed is built" {
+    cmake_is "echo \"\$*\" >>$PWD/called"
+    quickstart
+    expect_status 0
+    run cat called
+    shows "--target programs capture_maker"
+}
+
 # "installing" was said before.
 @test "packages that only root may install" {
     local tool

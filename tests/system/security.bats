@@ -106,6 +106,9 @@ stop_service_and ()                 # PID
 
     setup_keys
     make_keys
+    run "$ROLLCALL" key enrol keys/stranger.pub --dir keys
+    expect_status 2
+    shows "enrol: which NAME does keys/stranger.pub get?"
     make
     service --keys keys
     agent keys/stranger.key keys/server.pub
