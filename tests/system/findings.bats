@@ -7,7 +7,7 @@ load helper
 healthy ()
 {
     make --steady --overlap 60 --ranks 16 --steps 6 --ops 40 "$@"
-    analyze
+    analyze --only analysis.db
 }
 
 findings ()                         # kinds that are not mere notes
