@@ -24,13 +24,14 @@
 
 #define CATALOGUE(name, columns, types, from, use, into) \
     { name, columns, types, FACTS_CATALOGUE, columns, from " WHERE job=?1", \
-      use, into, 0, { 0 } }
+      use, into, NULL, 0, 0, { 0 } }
 #define RESULT(name, types, select, from) \
-    { name, NULL, types, FACTS_RESULT, select, from, FACTS_PUSHED, NULL, 0, { 0 } }
+    { name, NULL, types, FACTS_RESULT, select, from, FACTS_PUSHED, NULL, NULL, 0, \
+      0, { 0 } }
 
 const struct facts_table facts_tables[FACTS_TABLES] = {
     { "job", JOB_COLUMNS ", path", JOB_TYPES, FACTS_CATALOGUE, JOB_ROW ", ?2",
-      "job_row WHERE id=?1 AND name=?3", FACTS_LIST, "job_row", 0, { 0 } },
+      "job_row WHERE id=?1 AND name=?3", FACTS_LIST, "job_row", NULL, 0, 0, { 0 } },
     CATALOGUE ("job_host", "host, ranks, computing_us, step_us", "tiff",
                "host", FACTS_TREND, "host"),
     CATALOGUE ("job_claim", "seq, source, who, host, world_size", "iitti",
@@ -61,15 +62,14 @@ const struct facts_table facts_tables[FACTS_TABLES] = {
     // over all steps
     { "link_sum", NULL, "iittffff", FACTS_RESULT, "src_rank, dst_rank,"
       " transport_type, type, transit_size, transit_time, large_size,"
-      " large_time", "Link", FACTS_PUSHED, NULL, 4, { 2, 3, 4, 5, 6, 7, 9, 10 } },
-    RESULT ("group_sum", "itttiiiffff", "g.id, g.group_name, k.kind, g.type,"
-            " g.size, m.members, t.ops, t.elapse, t.wait, t.sync, t.transit",
-            "CommGroup g LEFT JOIN (SELECT comm_group, count(*) AS members FROM"
-            "  CommGroupMember GROUP BY 1) m ON m.comm_group=g.id LEFT JOIN"
-            " (SELECT comm_group, sum(ops) AS ops, sum(elapse_time) AS elapse,"
-            "  sum(wait_time) AS wait, sum(synchronization_time) AS sync,"
-            "  sum(transit_time) AS transit FROM GroupTime GROUP BY 1) t ON"
-            "  t.comm_group=g.id LEFT JOIN GroupKind k ON k.comm_group=g.id"),
+      " large_time", "Link", FACTS_PUSHED, NULL, "Link", 4, 4,
+      { 2, 3, 4, 5, 6, 7, 9, 10 } },
+    // and ops, elapse_time, wait_time, synchronization_time, transit_time
+    { "group_sum", NULL, "itttiiiffff", FACTS_RESULT, "g.id, g.group_name,"
+      " k.kind, g.type, g.size, m.members", "CommGroup g LEFT JOIN (SELECT"
+      "  comm_group, count(*) AS members FROM CommGroupMember GROUP BY 1) m ON"
+      "  m.comm_group=g.id LEFT JOIN GroupKind k ON k.comm_group=g.id",
+      FACTS_PUSHED, NULL, "GroupTime", 1, 5, { 1, 3, 4, 5, 6, 7 } },
 };
 
 const char *const facts_sum = "row_sum (" JOB_ROW ","

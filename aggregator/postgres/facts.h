@@ -29,10 +29,12 @@ struct facts_table {
                                 // name as ?3
     enum facts_use use;
     const char *into;           // then: the table of the catalogue
-    size_t keys;                // not 0: so many columns are a key, and rows of
-                                // 'from', a table, with the same one become one
-                                // row, the sums of their other columns
-    unsigned char at[8];        // then: which column of the table each one is
+    const char *summed;         // or NULL: a table, whose rows with the same key
+                                // become one, the sums of their other columns;
+                                // each is a row, or, if 'from' is another, the
+                                // end of its row that begins with the key
+    size_t keys, sums;          // so many columns of it
+    unsigned char at[8];        // which column of 'summed' each one is
 };
 
 #define FACTS_QUERY_MAX 1200    // bytes of a statement about one table

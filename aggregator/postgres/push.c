@@ -237,32 +237,31 @@ static void put_head (struct rows *to, const struct push_job *j)
         copy_rows_int (out, j->sum);
 }
 
-/* Rows whose sums are pushed: as db_end, or a failure to send. */
-static int put_sums (struct rows *to, sqlite3 *db, const struct push_job *j,
-                     int *failed)
+static int put_sums (struct rows *to, const struct sum_rows *s,
+                     const struct push_job *j)
 {
-    struct sum_rows s = { .sums = NULL };
     int rc = 0;
 
-    *failed = sum_rows_read (&s, db, to->t, NULL);
-    for (size_t i = 0; rc == 0 && i < sum_rows_count (&s); i++) {
+    for (size_t i = 0; rc == 0 && i < sum_rows_count (s); i++) {
         put_head (to, j);
-        sum_rows_put (&s, to->t, i, &to->out);
+        sum_rows_put (s, to->t, i, &to->out);
         rc = copy_rows_flush (&to->out, to->x->err);
     }
-    sum_rows_fini (&s);
     return rc;
 }
 
-static int put_each (struct rows *to, struct db_rows r, const struct push_job *j,
-                     int *failed)
+/* Rows of a query, with sums behind them if there are any. */
+static int put_each (struct rows *to, struct db_rows r, const struct sum_rows *s,
+                     const struct push_job *j, int *failed)
 {
-    const size_t n = strlen (to->t->types);
     int rc = 0;
 
     while (rc == 0 && db_step (&r)) {
         put_head (to, j);
-        copy_rows_columns (&to->out, r.st, to->t->types, n);
+        copy_rows_columns (&to->out, r.st, to->t->types,
+                           (size_t)sqlite3_column_count (r.st));
+        if (s)
+            sum_rows_put_of (s, to->t, sqlite3_column_int64 (r.st, 0), &to->out);
         rc = copy_rows_flush (&to->out, to->x->err);
     }
     *failed = db_end (&r);
@@ -281,29 +280,44 @@ static int put_known (struct rows *to, const char *sql, struct push_job *j)
     int failed, rc;
 
     rc = put_each (to, is_job ? db_rows (x->db, x->err, sql, j->id, path, name)
-                              : db_rows (x->db, x->err, sql, j->id), j, &failed);
+                              : db_rows (x->db, x->err, sql, j->id), NULL, j,
+                   &failed);
     if (is_job)
         j->gone = to->out.rows == before;
     return rc < 0 ? rc : failed;
 }
 
-/* The rows of a job.  A result that cannot be read to its end fails no push. */
-static int put_rows (struct rows *to, struct push_job *j)
+/* Of its result: one that cannot be read to its end fails no push. */
+static int put_result (struct rows *to, const char *sql, struct push_job *j)
 {
     const struct facts_table *t = to->t;
     sqlite3 *db = j->result.db;
-    char sql[FACTS_QUERY_MAX];
+    struct sum_rows s = { .sums = NULL };
     struct err why;
+    int rc = 0;
+
+    if (t->summed)
+        j->failed = sum_rows_read (&s, db, t, NULL);
+    if (j->failed == 0 && t->summed && strcmp (t->from, t->summed) == 0)
+        rc = put_sums (to, &s, j);
+    else if (j->failed == 0)
+        rc = put_each (to, db_rows (db, &why, sql), t->summed ? &s : NULL, j,
+                       &j->failed);
+    sum_rows_fini (&s);
+    return rc;
+}
+
+static int put_rows (struct rows *to, struct push_job *j)
+{
+    const struct facts_table *t = to->t;
+    char sql[FACTS_QUERY_MAX];
 
     PRINT (sql, "SELECT %s FROM %s", t->select, t->from);
     if (j->gone)
         return 0;
     if (t->source == FACTS_CATALOGUE)
         return put_known (to, sql, j);
-    if (!db || j->failed < 0)
-        return 0;
-    return t->keys > 0 ? put_sums (to, db, j, &j->failed)
-                       : put_each (to, db_rows (db, &why, sql), j, &j->failed);
+    return j->result.db && j->failed == 0 ? put_result (to, sql, j) : 0;
 }
 
 static int copy_table (struct push *x, const struct facts_table *t,

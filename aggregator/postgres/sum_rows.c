@@ -11,11 +11,6 @@
 
 #define KEY_MAX (64u << 20)     // bytes of the fields of a key
 
-static size_t count_sums (const struct facts_table *t)
-{
-    return strlen (t->types) - t->keys;
-}
-
 static void put_key (struct copy_rows *key, const struct page_scan *row,
                      unsigned column, char type)
 {
@@ -32,7 +27,7 @@ static void put_key (struct copy_rows *key, const struct page_scan *row,
 static int add (struct sum_rows *s, const struct facts_table *t,
                 const struct page_scan *row, struct copy_rows *key)
 {
-    const size_t nsums = count_sums (t);
+    const size_t nsums = t->sums;
     const uint32_t n = s->keys.map.n;
     uint32_t at = TEXTS_NONE;
     double *sum, v;
@@ -62,7 +57,7 @@ static int scan (struct sum_rows *s, const struct facts_table *t,
     struct copy_rows key = { .rows = 0 };
     struct page_scan row;
     uint32_t root;
-    int rc = page_source_root (source, t->from, &root, err);
+    int rc = page_source_root (source, t->summed, &root, err);
 
     if (rc < 0 || root == 0)
         return rc;
@@ -99,13 +94,40 @@ size_t sum_rows_count (const struct sum_rows *s)
     return s->keys.map.n;
 }
 
+static void put_sums (const struct sum_rows *s, const struct facts_table *t,
+                      uint32_t row, struct copy_rows *to)
+{
+    const size_t nsums = t->sums;
+    const char *types = t->types + strlen (t->types) - nsums;
+
+    for (size_t i = 0; i < nsums; i++) {
+        double v = row == TEXTS_NONE ? (double)NAN : s->sums[row * nsums + i];
+
+        if (types[i] == 'i' && fabs (v) < 0x1p63)
+            copy_rows_int (to, (int64_t)v);
+        else
+            copy_rows_real (to, v);
+    }
+}
+
 void sum_rows_put (const struct sum_rows *s, const struct facts_table *t,
                    size_t row, struct copy_rows *to)
 {
-    const size_t nsums = count_sums (t);
-
     buf_put (&to->buf, texts_at (&s->keys, (uint32_t)row),
              texts_size (&s->keys, (uint32_t)row));
-    for (size_t i = row * nsums; i < (row + 1) * nsums; i++)
-        copy_rows_real (to, s->sums[i]);
+    put_sums (s, t, (uint32_t)row, to);
+}
+
+void sum_rows_put_of (const struct sum_rows *s, const struct facts_table *t,
+                      int64_t key, struct copy_rows *to)
+{
+    struct copy_rows k = { .rows = 0 };
+    uint32_t row;
+
+    buf_init (&k.buf, KEY_MAX);
+    copy_rows_int (&k, key);
+    row = k.buf.failed ? TEXTS_NONE
+                       : texts_find (&s->keys, (const char *)k.buf.data, k.buf.size);
+    put_sums (s, t, row, to);
+    buf_fini (&k.buf);
 }

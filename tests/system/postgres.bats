@@ -279,6 +279,12 @@ all_rows ()
          transport_type, type FROM Link)")" \
         "$(ask "SELECT count(*) FROM rollcall.link_sum s JOIN rollcall.job j ON
             j.id=s.job WHERE j.name='two'")"
+    is "groups" "$(sqlite3 root/jobs/two/cluster_analysis_output/analysis.db \
+        "SELECT comm_group, sum(ops), printf('%.3f', sum(elapse_time)),
+         printf('%.3f', sum(transit_time)) FROM GroupTime GROUP BY 1 ORDER BY 1")" \
+        "$(ask "SELECT comm_group, ops, to_char(elapse_ms, 'FM999990.000'),
+            to_char(transit_ms, 'FM999990.000') FROM rollcall.group_sum s JOIN rollcall.job j
+            ON j.id=s.job WHERE j.name='two' AND ops IS NOT NULL ORDER BY 1")"
     # never op rows
     is "ops" "" "$(ask "SELECT relname FROM pg_class WHERE
         relnamespace='rollcall'::regnamespace AND relname ~ '(op|Comm)'")"

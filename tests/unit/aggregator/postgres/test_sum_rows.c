@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const struct facts_table of_t = {
-    .types = "itff", .from = "t", .keys = 2, .at = { 0, 2, 3, 4 },
+    .types = "itff", .summed = "t", .keys = 2, .sums = 2, .at = { 0, 2, 3, 4 },
 };
 
 static char path[200];
@@ -94,6 +94,32 @@ static void test_nulls (void **state)
     sum_rows_fini (&s);
 }
 
+/* Behind the row of another query; sums of integers are integers. */
+static void test_behind (void **state)
+{
+    static const struct facts_table behind = {
+        .types = "itfi", .summed = "t", .keys = 1, .sums = 2, .at = { 0, 4, 3 },
+    };
+    sqlite3 *db = make ("INSERT INTO t VALUES (7, '', '', 3, 1), (7, '', '', 4, 1)");
+    struct sum_rows s = { .sums = NULL };
+    struct copy_rows out = { .rows = 0 };
+
+    (void)state;
+    assert_int_equal (sum_rows_read (&s, db, &behind, NULL), 0);
+    buf_init (&out.buf, 1000);
+    sum_rows_put_of (&s, &behind, 7, &out);
+    assert_int_equal (out.buf.size, 24);
+    assert_memory_equal (out.buf.data + 12, "\0\0\0\10\0\0\0\0\0\0\0\7", 12);
+    buf_clear (&out.buf);
+    sum_rows_put_of (&s, &behind, 8, &out);
+    assert_int_equal (out.buf.size, 8);
+    assert_memory_equal (out.buf.data, "\377\377\377\377\377\377\377\377", 8);
+    buf_fini (&out.buf);
+    sum_rows_fini (&s);
+    (void)sqlite3_close (db);
+    (void)unlink (path);
+}
+
 /* More keys than there was room for, on more than one page. */
 static void test_many (void **state)
 {
@@ -123,6 +149,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_sums), cmocka_unit_test (test_nulls),
+        cmocka_unit_test (test_behind),
         cmocka_unit_test (test_many), cmocka_unit_test (test_none),
     };
 
