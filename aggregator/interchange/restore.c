@@ -106,6 +106,20 @@ static int check (struct copying *r)
     return rc;
 }
 
+/* A copy of a ledger has no log.  A root's has one, or who has it open for
+ * reading could not open it for writing.
+ */
+static int begin_log (const struct copying *c)
+{
+    char path[PATH_MAX];
+    struct ledger *l = NULL;
+    int rc = fileio_join (path, sizeof (path), c->part, "ledger.db")
+                 ? ledger_open (path, &l, c->err) : -ENAMETOOLONG;
+
+    ledger_close (l);
+    return rc;
+}
+
 static int fill_from_backup (void *arg, const char *part, struct err *err)
 {
     struct copying *c = arg;
@@ -113,8 +127,9 @@ static int fill_from_backup (void *arg, const char *part, struct err *err)
 
     c->part = part;
     c->err = err;
-    rc = copy_all (c);
-    return rc < 0 ? rc : check (c);
+    if ((rc = copy_all (c)) < 0 || (rc = check (c)) < 0)
+        return rc;
+    return begin_log (c);
 }
 
 /* ---- the place ---- */

@@ -53,6 +53,7 @@ filled ()
     is "items" "$(items root)" "$(items two)"
     # it is a root like any other
     "$ROLLCALL" build --root two -o out b >/dev/null
+    "$ROLLCALL" build --root two b >/dev/null
     run "$ROLLCALL" archive --root two add --job c job
     expect_status 0
 }
@@ -327,7 +328,7 @@ filled ()
     is "items" "$(items root)" "$(items there)"
     # of one that was killed at its end
     mkdir there/.restoring && touch there/.restoring/restoring
-    mv there/ledger.db there/.restoring
+    mv there/ledger.db* there/.restoring
     run "$ROLLCALL" restore bak there
     expect_status 0
     is "items" "$(items root)" "$(items there)"
