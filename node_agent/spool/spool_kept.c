@@ -136,8 +136,10 @@ int spool_stored (struct spool *s, unsigned copy, uint64_t seq,
         seq = INT64_MAX;
     while ((id = next_stored (s, id, seq, rows, raw)) > 0)
         item_release (s, id);
-    if (s->nadvice == 0 || (rc = spool_ledger_begin (s, err)) < 0)
-        return s->nadvice == 0 ? 0 : rc;
+    if (s->nadvice == 0)
+        return 0;
+    if ((rc = spool_ledger_begin (s, err)) < 0)
+        return rc;
     return spool_ledger_finish (s, 0, "agent.spool.released.commit", err);
 }
 

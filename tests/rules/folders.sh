@@ -79,7 +79,7 @@ aggregator/service              all net object_store publish findings builder le
 
 cli/shared                      all aggregator/query aggregator/builder
     aggregator/ledger aggregator/archive aggregator/store
-cli/several                     all net shared aggregator/publish aggregator/store
+cli/several                     all net shared aggregator/publish aggregator/select aggregator/store
     aggregator/ledger
 cli/check                       all net shared node_agent/throttle
     node_agent/ship
