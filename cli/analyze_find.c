@@ -34,8 +34,10 @@ int analyze_find (struct analysis *a)
         int rc = find_captures (a->dirs[i], &a->found, &err);
 
         if (rc < 0)
-            return FAIL (rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES
-                             ? EX_NOINPUT : EX_OSERR, "%s", err.text);
+            return FAIL (rc == -ENOENT || rc == -ENOTDIR ? EX_NOINPUT
+                         : rc == -EACCES                 ? EX_NOPERM
+                                                         : EX_OSERR,
+                         "%s", err.text);
     }
     tell_problems (a);
     if (a->found.n == 0)

@@ -275,7 +275,8 @@ static int read_some (const char *path, bool private, struct buf *out,
     struct stat st;
 
     if (fd == -ENOENT)
-        return err_set (err, ENOENT, "there is no %s", path);
+        return err_set (err, ENOENT, "there is no %s: rollcall key new "
+                        "makes keys", path);
     if (fd < 0)
         return fd;
     rc = private ? check_private (fd, path, err) : 0;

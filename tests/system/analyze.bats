@@ -657,6 +657,9 @@ json ()
     make
     mkdir job/secret
     chmod 0 job/secret
+    run humbly "$ROLLCALL" analyze -o out job/secret
+    expect_status 77
+    shows "cannot open directory job/secret: Permission denied"
     run humbly "$ROLLCALL" analyze --text -o out job
     chmod 700 job/secret
     expect_status 0
