@@ -25,6 +25,7 @@
 #                                          the request, or at its begin
 #     cut-answer                           after "bytes" of the answer's body
 #     lost-answer                          after the request was carried out
+#     held-answer                          the same, but nothing ends for "s" seconds
 #     silent                               no answer for "s" seconds
 #     slow                                 "rate" bytes/s of the answer
 #     lost-upload                          the upload is forgotten, then
@@ -403,8 +404,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         data = self.learn(bucket, key, query, body, status, headers, data)
         if self.command == "GET" and not key and status == 200:
             data = self.as_listed(bucket, data, rule)
-        if rule.get("fault") == "lost-answer":
-            self.store.count("fault.lost-answer")
+        if rule.get("fault") == "held-answer":
+            self.store.count("held")
+            time.sleep(rule.get("s", 60))
+        if rule.get("fault") in ("lost-answer", "held-answer"):
             raise Cut
         if self.command == "GET" and key and status in (200, 206):
             self.store.count("reads")

@@ -644,3 +644,76 @@ known ()
     is conflicts 0 "$(store_says conflicts)"
     stop_service
 }
+
+# killed_at FAULT COUNT: a service is killed when COUNT says that its first request
+# of an upload, behind four of a probe, got no answer; the next one at its second,
+# and so on, until one ends all before that
+killed_at ()
+{
+    local n=4
+
+    fell () { [ "$(counted "$count")" -gt "$before" ]; }
+    ended () { fell || { [ "$(store_says stored)" -ge 2 ] && store_is waiting 0; }; }
+    count=$2
+    while [ $n -lt 30 ]; do
+        before=$(counted "$count")
+        faults "[{\"fault\": \"$1\", \"skip\": $n}]"
+        service --store "$STORE" --store-after 1s
+        eventually ended || fail "$("$ROLLCALL" status --json root)" || return
+        fell || break
+        kill_service
+        n=$((n + 1))
+    done
+    stop_service
+    faults '[]'
+    [ $n -ge 10 ] || fail "only $((n - 4)) kills"
+}
+
+# two segments, the first one in three parts
+two_segments ()
+{
+    stop_proxy
+    service --store "$STORE" --store-after 1s
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 50 j
+    head -c 20000000 /dev/urandom >"$(echo j/*_ascend_pt)/random.bin"
+    run agent --once --raw --job j j
+    expect_status 0
+    one_waits () { [ "$(store_says waiting)" -ge 1 ]; }
+    eventually one_waits
+    deliver k --seed 7
+    two_wait () { [ "$(store_says waiting)" -ge 2 ]; }
+    eventually two_wait
+    stop_service
+    start_proxy
+}
+
+filled ()                           # the paths of all segments with something
+{
+    find root/segments -type f -size +0 | sort
+}
+
+@test "killed at each request, before and after it is carried out, nothing is lost" {
+    two_segments
+    for at in "silent fault.silent" "held-answer held"; do
+        # shellcheck disable=SC2086     # two words
+        killed_at $at
+        for path in $(filled); do
+            object check "$(cat root/id)/segments/${path##*/}" "$path"
+            expect_status 0
+        done
+        # what nobody knows of is named, and goes
+        fsck_store --repair
+        shows "0 holes, 0 orphans"
+        fsck_store
+        expect_status 0
+        shows "0 holes, 0 orphans, 0 uploads"
+        run "$ROLLCALL" archive --root root verify
+        expect_status 0
+        object ls
+        is "objects" "$(filled | wc -l)" "$(grep -c /segments/ <<<"$output")"
+        for path in $(filled); do
+            object rm "$(cat root/id)/segments/${path##*/}"
+        done
+        rm -r root/store
+    done
+}
