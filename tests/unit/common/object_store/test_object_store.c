@@ -376,8 +376,8 @@ static void test_two_lanes (void **state)
     static const char *const answers[] = {
         BEGUN ("u"), CLOSED, CLOSED, CLOSED, CLOSED, CLOSED, CLOSED, CLOSED,
         CLOSED, CLOSED, BODY ("<R/>"),
-        "HTTP/1.1 200 x\r\nContent-Length: 67108865\r\nETag: \"2502284c8650f62c"
-        "bf69b9d51e51891e-9\"\r\nConnection: close\r\n\r\n",
+        ("HTTP/1.1 200 x\r\nContent-Length: 67108865\r\n"
+         "ETag: \"2502284c8650f62cbf69b9d51e51891e-9\"\r\nConnection: close\r\n\r\n"),
     };
     struct object_file file;
     struct fixture f;
