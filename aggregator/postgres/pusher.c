@@ -176,6 +176,7 @@ static int end_process (struct pusher *p)
         ;
     p->pid = 0;
     buf_clear (&p->lines);
+    p->left[0] = '\0';         // its successor says it again
     return status;
 }
 

@@ -49,7 +49,8 @@ struct follow {
                                 // until the one after that
     int64_t later;              // results that another try may read
     int64_t left;               // jobs that were left out
-    char why_left[ERR_TEXT_MAX];        // and why the first one was
+    bool said_left;             // and the service was told
+    char why_left[ERR_TEXT_MAX];        // why the first one was
 };
 
 /* ---- what the service says ---- */
@@ -124,12 +125,14 @@ static void take_no_part (void *arg, const char *job, const char *month)
         PRINT (f->why_left, "job %s is left out: " PUSH_NO_PART, job, month);
 }
 
-static void say_left (const struct follow *f)
+/* Without a reason: none is left out any more. */
+static void say_left (struct follow *f)
 {
     char more[40] = "", why[UTF8_ESCAPED (ERR_TEXT_MAX)];
 
     if (f->left > 1)
         PRINT (more, " (and %lld more)", (long long)f->left - 1);
+    f->said_left = f->left > 0;
     (void)printf ("left %s%s\n", utf8_escape (f->why_left, UTF8_COLUMN, why),
                   more);
 }
@@ -202,7 +205,7 @@ static void push_now (struct follow *f)
     now = clock_mono_ns ();
     forget_names (f);
     if (rc == 0) {
-        if (f->all || f->left > 0)
+        if (f->left > 0 || (f->all && f->said_left))
             say_left (f);
         if (f->all)
             f->all_ns = now + ALL_NS;

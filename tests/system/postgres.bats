@@ -244,10 +244,19 @@ detach ()
     push --all --json
     shows $'"no_part":\t1'
     is "jobs" 4 "$(rows job)"
+    # a service says it in its status, and goes on
+    service --postgres "$PG"
+    left () { [[ $(status_of why) == "job three is left out: "* ]]; }
+    eventually left
+    deliver six
+    there () { [ "$(rows job)" = 5 ]; }
+    eventually there
+    [ "$(status_of backlog)" = 0 ] || eventually backlog_is 0
+    kill_service
     # a whole month; with a default part everything has its place
     detach 202609
     job five 9
-    job six 70
+    job nine 70
     push --all
     expect_status 0
     shows ": 1 job, "
