@@ -144,8 +144,7 @@ static void put_result (struct json_out *out, const struct catalogue_job *j)
 /* Of a divided job: where the rest of it is. */
 static int put_rest (void *arg, const struct ledger_fact *f)
 {
-    if (!f->gone && (strcmp (f->key, FACT_HOME) == 0 ||
-                     strcmp (f->key, FACT_RAW_AT) == 0))
+    if (facts_is_rest (f))
         json_out_text_of (arg, f->key, f->value);
     return 0;
 }
@@ -183,6 +182,8 @@ void cli_job_to_json (struct json_out *out, const struct cli_jobs *jobs,
     put_result (out, j);
     if (jobs->ledger)
         (void)ledger_each_fact (jobs->ledger, j->job, 0, put_rest, out, NULL);
+    else
+        (void)facts_each_rest (jobs->catalogue, j->job, put_rest, out, NULL);
 }
 
 static const char *by_text (const struct size_claim *w)

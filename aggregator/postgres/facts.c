@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define INSERT_MAX 4096
 
@@ -38,6 +39,8 @@ const struct facts_table facts_tables[FACTS_TABLES] = {
                "temp.claim", FACTS_CLAIMS, "claim"),
     CATALOGUE ("job_clock", "seq, host_key, host, offset_ns, error_ns", "ittii",
                "temp.clock", FACTS_CLAIMS, "clock"),
+    CATALOGUE ("job_rest", "seq, key, value", "itt", "temp.rest", FACTS_CLAIMS,
+               "rest"),
     CATALOGUE ("job_tag", "tag", "t", "tag", FACTS_TREND, "tag"),
     CATALOGUE ("job_link", "transport, links, mb, ms", "tiff", "link",
                FACTS_TREND, "link"),
@@ -76,7 +79,9 @@ const char *const facts_sum = "row_sum (" JOB_ROW ","
     " (SELECT group_concat(source||' '||world_size||' '||who||' '||host)"
     "  FROM temp.claim WHERE job=job_row.id),"
     " (SELECT group_concat(offset_ns||' '||error_ns||' '||host_key||' '||host)"
-    "  FROM temp.clock WHERE job=job_row.id))";
+    "  FROM temp.clock WHERE job=job_row.id),"
+    " (SELECT group_concat(key||' '||value)"
+    "  FROM temp.rest WHERE job=job_row.id))";
 
 int facts_make_temp (sqlite3 *db, struct err *err)
 {
@@ -87,6 +92,9 @@ int facts_make_temp (sqlite3 *db, struct err *err)
                     "CREATE TEMP TABLE IF NOT EXISTS clock (job INTEGER,"
                     " seq INTEGER, host_key TEXT, host TEXT,"
                     " offset_ns INTEGER, error_ns INTEGER,"
+                    " PRIMARY KEY (job, seq)) WITHOUT ROWID;"
+                    "CREATE TEMP TABLE IF NOT EXISTS rest (job INTEGER,"
+                    " seq INTEGER, key TEXT, value TEXT,"
                     " PRIMARY KEY (job, seq)) WITHOUT ROWID", err);
 }
 
@@ -119,6 +127,25 @@ int facts_each_clock (struct catalogue *c, const char *job,
 
     while (db_row (&r, k.host_key, k.host, k.offset_ns, k.error_ns))
         r.rc = fn (arg, &k);
+    return db_end (&r);
+}
+
+bool facts_is_rest (const struct ledger_fact *f)
+{
+    return !f->gone && (strcmp (f->key, FACT_HOME) == 0 ||
+                        strcmp (f->key, FACT_RAW_AT) == 0);
+}
+
+int facts_each_rest (struct catalogue *c, const char *job,
+                     int (*fn) (void *arg, const struct ledger_fact *f),
+                     void *arg, struct err *err)
+{
+    struct db_rows r = db_rows (catalogue_db (c), err, "SELECT key, value"
+                                FROM_OF ("rest"), job);
+    struct ledger_fact f = { .gone = false };
+
+    while (db_row (&r, f.key, f.value))
+        r.rc = fn (arg, &f);
     return db_end (&r);
 }
 

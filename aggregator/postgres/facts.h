@@ -8,11 +8,12 @@
 #define ROLLCALL_POSTGRES_FACTS_H
 
 #include "catalogue/catalogue.h"
+#include "ledger/ledger_facts.h"
 
 enum facts_source { FACTS_CATALOGUE, FACTS_RESULT };
 
 /* Who needs a table's rows in a copy of the catalogue: nobody; any list; those
- * that say who claims how many ranks; trend.
+ * that say what the ledger knows of a job; trend.
  */
 enum facts_use { FACTS_PUSHED, FACTS_LIST, FACTS_CLAIMS, FACTS_TREND };
 
@@ -38,7 +39,7 @@ struct facts_table {
 };
 
 #define FACTS_QUERY_MAX 1200    // bytes of a statement about one table
-#define FACTS_TABLES 15         // the first is "job"
+#define FACTS_TABLES 16         // the first is "job"
 extern const struct facts_table facts_tables[FACTS_TABLES];
 
 /* Enter rows into a table of a copy of the catalogue: the number of the job, then
@@ -59,13 +60,14 @@ void facts_insert_end (struct facts_insert *f); // also of a zeroed one
  */
 extern const char *const facts_sum;
 
-/* Tables of this connection for what only the ledger knows: temp.claim and
- * temp.clock, as in facts_tables.
+/* Tables of this connection for what only the ledger knows: temp.claim,
+ * temp.clock and temp.rest, as in facts_tables.
  */
 int facts_make_temp (sqlite3 *db, struct err *err);
 
-/* The claims of a job's number of ranks and the clocks of its hosts, as
- * ledger_each_claim and ledger_each_clock, from these tables.
+/* The claims of a job's number of ranks, the clocks of its hosts, and where its
+ * rest is, as ledger_each_claim, ledger_each_clock and ledger_each_fact (of which
+ * there are only key and value), from these tables.
  */
 int facts_each_claim (struct catalogue *c, const char *job,
                       int (*fn) (void *arg, const struct size_claim *w),
@@ -73,5 +75,11 @@ int facts_each_claim (struct catalogue *c, const char *job,
 int facts_each_clock (struct catalogue *c, const char *job,
                       int (*fn) (void *arg, const struct ledger_clock *clock),
                       void *arg, struct err *err);
+int facts_each_rest (struct catalogue *c, const char *job,
+                     int (*fn) (void *arg, const struct ledger_fact *f),
+                     void *arg, struct err *err);
+
+/* Whether it says where the rest of a divided job is. */
+bool facts_is_rest (const struct ledger_fact *f);
 
 #endif

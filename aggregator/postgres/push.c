@@ -29,8 +29,8 @@ static const char tables_sql[] =
     " ROWID;"
     "DROP TABLE IF EXISTS temp.todo;"
     "CREATE TEMP TABLE todo (id INTEGER PRIMARY KEY, name TEXT, sum INTEGER,"
-    " at_ns INTEGER, changed_ns INTEGER, bytes INTEGER);"
-    "DELETE FROM temp.claim;DELETE FROM temp.clock";
+    " at_ns INTEGER, changed_ns INTEGER, bytes INTEGER, month TEXT);"
+    "DELETE FROM temp.claim;DELETE FROM temp.clock;DELETE FROM temp.rest";
 
 struct push_job {
     char name[MESSAGE_NAME_MAX];
@@ -79,6 +79,18 @@ static int take_clock (void *arg, const struct ledger_clock *k)
                                     k->error_ns));
 }
 
+static int take_rest (void *arg, const struct ledger_fact *f)
+{
+    struct push *x = arg;
+
+    return !facts_is_rest (f)
+               ? 0 : db_finish (db_rows_kept (x->db, x->err, "INSERT INTO "
+                                              "temp.rest VALUES (?1,?2,?3,?4)",
+                                              x->job, x->seq++,
+                                              (const char *)f->key,
+                                              (const char *)f->value));
+}
+
 static int read_ledger (struct push *x)
 {
     struct db_rows r = db_rows (x->db, x->err, "SELECT id, name FROM job_row "
@@ -91,6 +103,9 @@ static int read_ledger (struct push *x)
         x->seq = 0;
         if (r.rc == 0)
             r.rc = ledger_each_clock (x->l, name, take_clock, x, x->err);
+        x->seq = 0;
+        if (r.rc == 0)
+            r.rc = ledger_each_fact (x->l, name, 0, take_rest, x, x->err);
     }
     return db_end (&r);
 }
@@ -106,46 +121,91 @@ static int take_pushed (void *arg, const char *const row[])
 }
 
 /* A job whose name is no text must not keep all others from it. */
-static int list_changed (struct push *x)
+static int leave_unnamed (struct push *x)
 {
-    struct db_rows r;
+    struct db_rows r = db_rows (x->db, x->err, "SELECT id, name FROM temp.todo "
+                                               "ORDER BY changed_ns");
     const char *name;
-    int64_t id, changed_ns;
-    int rc = db_execf (x->db, x->err, "INSERT INTO temp.todo SELECT j.id, j.name,"
-                       " j.sum, ifnull(j.at_ns, 0), j.changed_ns, j.bytes FROM "
-                       "(SELECT id, name, %s AS sum, ifnull(began_ns, first_ns)"
-                       " AS at_ns, max(ifnull(file_ns, 0), ifnull(last_ns, 0)) "
-                       "AS changed_ns, ifnull(file_bytes, 0) AS bytes FROM "
-                       "job_row WHERE %Q IS NULL OR name=%Q) j LEFT JOIN "
-                       "temp.pushed p ON p.name=j.name WHERE j.sum IS NOT "
-                       "p.sum", facts_sum, x->opt->job, x->opt->job);
+    int64_t id;
 
-    if (rc < 0)
-        return rc;
-    r = db_rows (x->db, x->err, "SELECT id, name, changed_ns FROM temp.todo "
-                                "ORDER BY changed_ns, name");
-    while (db_row (&r, id, name, changed_ns)) {
-        if (!pg_is_text (name)) {
-            x->sums->unnamed++;
-            r.rc = db_do (x->db, x->err, "DELETE FROM temp.todo WHERE id=?1", id);
-        } else if (x->opt->behind) {
-            x->opt->behind (x->opt->arg, name, changed_ns);
-        }
+    while (db_row (&r, id, name)) {
+        if (pg_is_text (name))
+            continue;
+        x->sums->unnamed++;
+        r.rc = db_do (x->db, x->err, "DELETE FROM temp.todo WHERE id=?1", id);
     }
     return db_end (&r);
 }
 
+static int list_changed (struct push *x)
+{
+    int rc = db_execf (x->db, x->err, "INSERT INTO temp.todo SELECT j.id, j.name,"
+                       " j.sum, ifnull(j.at_ns, 0), j.changed_ns, j.bytes,"
+                       " strftime('%%Y-%%m', ifnull(j.at_ns, 0)/1000000000-("
+                       "ifnull(j.at_ns, 0)%%1000000000<0), 'unixepoch') FROM "
+                       "(SELECT id, name, %s AS sum, ifnull(began_ns, first_ns)"
+                       " AS at_ns, max(ifnull(file_ns, 0), ifnull(last_ns, 0)) "
+                       "AS changed_ns, ifnull(file_bytes, 0)+ifnull(part_bytes, "
+                       "0) AS bytes FROM job_row WHERE %Q IS NULL OR name=%Q) j "
+                       "LEFT JOIN temp.pushed p ON p.name=j.name WHERE j.sum IS "
+                       "NOT p.sum", facts_sum, x->opt->job, x->opt->job);
+
+    return rc < 0 ? rc : leave_unnamed (x);
+}
+
+static int tell_behind (struct push *x)
+{
+    struct db_rows r = db_rows (x->db, x->err, "SELECT name, changed_ns FROM "
+                                "temp.todo ORDER BY changed_ns, name");
+    const char *name;
+    int64_t changed_ns;
+
+    while (db_row (&r, name, changed_ns)) {
+        if (x->opt->behind)
+            x->opt->behind (x->opt->arg, name, changed_ns);
+    }
+    return db_end (&r);
+}
+
+/* ---- months ---- */
+
+static int take_made (void *arg, const char *const row[])
+{
+    *(bool *)arg = row[0] && *row[0] == 't';
+    return 0;
+}
+
+/* Nor must a job of a month that somebody has detached. */
+static int leave_month (struct push *x, const char *month)
+{
+    struct db_rows r = db_rows (x->db, x->err, "SELECT name FROM temp.todo WHERE "
+                                "month=?1 ORDER BY at_ns, name", month);
+    const char *name;
+    int rc;
+
+    for (; db_row (&r, name); x->sums->no_part++) {
+        if (x->opt->no_part)
+            x->opt->no_part (x->opt->arg, name, month);
+    }
+    rc = db_end (&r);
+    return rc < 0 ? rc : db_do (x->db, x->err, "DELETE FROM temp.todo WHERE "
+                                               "month=?1", month);
+}
+
 static int make_months (struct push *x)
 {
-    struct db_rows r = db_rows (x->db, x->err, "SELECT DISTINCT strftime("
-                                "'%Y-%m-01 00:00:00Z', at_ns/1000000000-("
-                                "at_ns%1000000000<0), 'unixepoch') FROM "
-                                "temp.todo");
-    const char *month;
+    struct db_rows r = db_rows (x->db, x->err, "SELECT DISTINCT month, month||"
+                                "'-01 00:00:00Z' FROM temp.todo ORDER BY month");
+    const char *month, *first;
 
-    while (db_row (&r, month))
-        r.rc = pg_each (x->p, "SELECT make_month($1)", 1, &month, NULL, NULL,
-                        x->err);
+    while (db_row (&r, month, first)) {
+        bool made = true;
+
+        r.rc = pg_each (x->p, "SELECT make_month($1)", 1, &first, take_made,
+                        &made, x->err);
+        if (r.rc == 0 && !made)
+            r.rc = leave_month (x, month);
+    }
     return db_end (&r);
 }
 
@@ -198,6 +258,8 @@ static int find_changed (struct push *x)
         rc = list_changed (x);
     if (rc == 0)
         rc = make_months (x);
+    if (rc == 0)
+        rc = tell_behind (x);
     return pg_end (x->p, rc, x->err);
 }
 
@@ -333,6 +395,15 @@ static int copy_table (struct push *x, const struct facts_table *t,
     return copy_rows_end (&to.out, rc, x->err);
 }
 
+/* Columns of "job" that came later stand behind others there. */
+static void put_copy (const struct facts_table *t, struct buf *sql)
+{
+    buf_printf (sql, "COPY %s", t->name);
+    if (t == facts_tables)
+        buf_printf (sql, " (id, cluster, at, sum, %s)", t->columns);
+    buf_printf (sql, " FROM STDIN (FORMAT binary);");
+}
+
 /* One statement for all of them: an answer of the server less for each one. */
 static int begin_copy (struct push *x)
 {
@@ -341,8 +412,7 @@ static int begin_copy (struct push *x)
 
     buf_init (&sql, SQL_MAX);
     for (size_t i = 0; i < FACTS_TABLES; i++)
-        buf_printf (&sql, "COPY %s FROM STDIN (FORMAT binary);",
-                    facts_tables[i].name);
+        put_copy (&facts_tables[i], &sql);
     rc = pg_copy_begin (x->p, buf_text (&sql), x->err);
     buf_fini (&sql);
     return rc;

@@ -42,6 +42,7 @@ struct pusher {
     bool known;                 // the database has answered
     bool retell;                // the pipe was full: anything may have changed
     char why[ERR_TEXT_MAX];     // the last try has failed
+    char left[ERR_TEXT_MAX];    // jobs that it leaves out, or ""
 };
 
 /* ---- the backlog ---- */
@@ -107,6 +108,14 @@ static void on_why (struct pusher *p, const char *text)
     log_warn ("postgres", "it is tried again: %s", p->why);
 }
 
+/* Jobs that are left out; "": none. */
+static void on_left (struct pusher *p, const char *text)
+{
+    if (*text && strcmp (p->left, text) != 0)
+        log_warn ("postgres", "%s", text);
+    PRINT (p->left, "%s", text);
+}
+
 static void on_ok (struct pusher *p, uint64_t told)
 {
     for (uint32_t i = 0; i < p->nlist; i++)
@@ -129,6 +138,10 @@ static void take_line (void *arg, char *line)
     *rest++ = '\0';
     if (strcmp (line, "why") == 0) {
         on_why (p, rest);
+        return;
+    }
+    if (strcmp (line, "left") == 0) {
+        on_left (p, rest);
         return;
     }
     n = strtoll (rest, &rest, 10);
@@ -163,6 +176,7 @@ static int end_process (struct pusher *p)
         ;
     p->pid = 0;
     buf_clear (&p->lines);
+    p->left[0] = '\0';         // its successor says it again
     return status;
 }
 
@@ -303,5 +317,5 @@ void pusher_add_status (const struct pusher *p, struct json *status)
                   oldest_ns < now ? (now - oldest_ns) / NS_PER_S : 0);
     json_add_int (j, "pushed", p->pushed);
     json_add_bool (j, "known", p->known);
-    json_add_nonempty (j, "why", p->why);
+    json_add_nonempty (j, "why", *p->why ? p->why : p->left);
 }

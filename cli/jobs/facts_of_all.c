@@ -59,6 +59,9 @@ static int take_place (struct coming *x, const struct cli_place *place,
     if (rc < 0)
         return rc;
     status = take_lines (x, place, request);
+    if (status == 0 && !x->lines.begun)
+        status = cli_fail (x->c, EX_DATAERR, "%s: its answer is damaged, or none",
+                           place->name);
     rc = facts_lines_end_root (&x->lines, status == 0, err);
     return rc < 0 ? rc : status == 0;
 }

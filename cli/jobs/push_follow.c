@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "postgres/push.h"
 
@@ -47,6 +48,9 @@ struct follow {
     int64_t all_ns, due_ns, retry_ns;   // when: all, the next try; how long
                                 // until the one after that
     int64_t later;              // results that another try may read
+    int64_t left;               // jobs that were left out
+    bool said_left;             // and the service was told
+    char why_left[ERR_TEXT_MAX];        // why the first one was
 };
 
 /* ---- what the service says ---- */
@@ -112,6 +116,27 @@ static void say_behind (void *arg, const char *job, int64_t since_ns)
     say ("behind", since_ns, job);
 }
 
+/* The first one stands for all. */
+static void take_no_part (void *arg, const char *job, const char *month)
+{
+    struct follow *f = arg;
+
+    if (f->left++ == 0)
+        PRINT (f->why_left, "job %s is left out: " PUSH_NO_PART, job, month);
+}
+
+/* Without a reason: none is left out any more. */
+static void say_left (struct follow *f)
+{
+    char more[40] = "", why[UTF8_ESCAPED (ERR_TEXT_MAX)];
+
+    if (f->left > 1)
+        PRINT (more, " (and %lld more)", (long long)f->left - 1);
+    f->said_left = f->left > 0;
+    (void)printf ("left %s%s\n", utf8_escape (f->why_left, UTF8_COLUMN, why),
+                  more);
+}
+
 static void say_pushed (void *arg, const char *job)
 {
     const struct follow *f = arg;
@@ -127,7 +152,7 @@ static int push_some (struct follow *f, struct pg *p,
     struct push_options how = { .cluster = f->opt->to.cluster,
                                 .root_id = f->opt->root_id,
                                 .behind = say_behind, .pushed = say_pushed,
-                                .arg = f };
+                                .no_part = take_no_part, .arg = f };
     struct push_sums sums;
     int rc = 0;
 
@@ -174,11 +199,14 @@ static void push_now (struct follow *f)
 
     f->begun = f->taken;
     f->all |= f->later > 0;     // they are counted again
-    f->later = 0;
+    f->later = f->left = 0;
+    f->why_left[0] = '\0';
     rc = try (f, &err);
     now = clock_mono_ns ();
     forget_names (f);
     if (rc == 0) {
+        if (f->left > 0 || (f->all && f->said_left))
+            say_left (f);
         if (f->all)
             f->all_ns = now + ALL_NS;
         if (f->later > 0 && f->all_ns > now + LATER_NS)

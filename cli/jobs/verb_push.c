@@ -2,6 +2,7 @@
 #include "jobs/verb_push.h"
 
 #include "base/units.h"
+#include "base/utf8.h"
 #include "postgres/push.h"
 #include "postgres/schema.h"
 
@@ -10,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define TOLD_MAX 10             // jobs that are left out
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct push_verb),
@@ -72,6 +75,16 @@ static int migrate (const struct push_verb *opt, struct pg *p)
 
 /* ---- jobs ---- */
 
+static void tell_no_part (void *arg, const char *job, const char *month)
+{
+    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    size_t *told = arg;
+
+    if ((*told)++ < TOLD_MAX)
+        (void)FAIL (0, "job %s is left out: " PUSH_NO_PART,
+                    utf8_escape (job, UTF8_COLUMN, shown), month);
+}
+
 static int tell (const struct push_verb *opt, const struct pg *p,
                  const struct push_sums *s)
 {
@@ -84,6 +97,7 @@ static int tell (const struct push_verb *opt, const struct pg *p,
         json_add_int (o, "transactions", s->transactions);
         json_add_int (o, "pruned", s->pruned);
         json_add_int (o, "unnamed", s->unnamed);
+        json_add_int (o, "no_part", s->no_part);
         json_add_int (o, "unreadable", s->unreadable);
         return cli_flush (&push_command, cli_print_json (o));
     }
@@ -98,6 +112,9 @@ static int tell (const struct push_verb *opt, const struct pg *p,
     if (s->unnamed > 0)
         (void)FAIL (0, "%lld job%s left out: a name that is not UTF-8",
                     (long long)s->unnamed, units_s ((uint64_t)s->unnamed));
+    if (s->no_part > TOLD_MAX)
+        (void)FAIL (0, "%lld more jobs are left out for such a month",
+                    (long long)s->no_part - TOLD_MAX);
     if (s->unreadable > 0)
         (void)FAIL (0, "%lld result%s could not be read: only their sums are "
                     "there%s", (long long)s->unreadable,
@@ -108,10 +125,12 @@ static int tell (const struct push_verb *opt, const struct pg *p,
 
 static int push (const struct push_verb *opt, struct pg *p, const char *job)
 {
+    size_t told = 0;
     const struct push_options how = { .cluster = opt->to.cluster, .job = job,
                                       .root_id = opt->root_id,
                                       .rebind = opt->rebind,
-                                      .prune = opt->prune };
+                                      .prune = opt->prune,
+                                      .no_part = tell_no_part, .arg = &told };
     struct err err = { "" };
     struct push_sums sums;
     struct cli_jobs jobs;
@@ -123,7 +142,8 @@ static int push (const struct push_verb *opt, struct pg *p, const char *job)
     cli_jobs_close (&jobs);
     if (rc < 0)
         return FAIL (cli_postgres_status (rc), "%s", err.text);
-    return tell (opt, p, &sums);
+    rc = tell (opt, p, &sums);
+    return job && rc == 0 && sums.no_part > 0 ? EX_CANTCREAT : rc;
 }
 
 static int run (struct push_verb *opt, const char *job)

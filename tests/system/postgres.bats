@@ -69,6 +69,37 @@ as_verb ()
     "$ROLLCALL" "$@"
 }
 
+# set_fact JOB KEY VALUE [GONE]: into the ledger, as agents of a divided job do
+set_fact ()
+{
+    python3 - "root/ledger.db" "$@" <<'END'
+import hashlib, sqlite3, struct, sys
+path, job, key, value = sys.argv[1:5]
+gone = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+
+def row_sum(*row):
+    data = b"".join(struct.pack("<Bq", 1, v) if isinstance(v, int) else
+                    struct.pack("<BI", 3, len(v)) + v.encode() for v in row)
+    return struct.unpack(">q", hashlib.sha256(data).digest()[:8])[0]
+
+def add(n, this):
+    rows, total = db.execute("SELECT rows, total FROM total").fetchone()
+    total = (total + this + 2**63) % 2**64 - 2**63
+    db.execute("UPDATE total SET rows=?, total=?, sum=?",
+               (rows + n, total, row_sum(rows + n, total)))
+
+db = sqlite3.connect(path)
+for this, in db.execute("SELECT sum FROM fact WHERE job=? AND key=?", (job, key)).fetchall():
+    add(-1, -this)
+db.execute("DELETE FROM fact WHERE job=? AND key=?", (job, key))
+this = row_sum(job, key, value, 1, "", gone)
+db.execute("INSERT INTO fact (job, key, value, at_ns, by, gone, sum) "
+           "VALUES (?,?,?,1,'',?,?)", (job, key, value, gone, this))
+add(1, this)
+db.commit()
+END
+}
+
 pushed_all ()                       # JOBS: so many were pushed
 {
     push --all
@@ -107,13 +138,17 @@ all_rows ()
     "$ROLLCALL" build three >/dev/null || true
     # in parts, all of which count
     "$ROLLCALL" build --one-file 10k one >/dev/null
-    [ -e "$ROLLCALL_ROOT"/jobs/one/*/analysis.*.part-0002.db ]
+    # divided, and once in a place that is forgotten
+    set_fact one home "tcp://a:1, tcp://b:1"
+    set_fact one raw_at tcp://c:1
+    set_fact two home tcp://gone:1 1
     push --migrate --all
     expect_status 0
     shows "tables of version 4 made"
     shows ": 4 jobs, "
     shows " in 1 transaction"
     same '"job": "four"' jobs_json
+    same '"home": "tcp://a:1, tcp://b:1", "raw_at": "tcp://c:1"' jobs_json --job one
     is "bytes" "$(cat "$ROLLCALL_ROOT"/jobs/one/*/analysis*.db | wc -c)" \
         "$(ask "SELECT file_bytes FROM rollcall.job WHERE name='one'")"
     same '^four ' as_verb jobs
@@ -168,9 +203,81 @@ all_rows ()
     is "rows of a job" 1 "$(ask "SELECT count(DISTINCT job) FROM rollcall.roster WHERE
         job IN (SELECT id FROM rollcall.job WHERE name='four') OR
         job NOT IN (SELECT id FROM rollcall.job)")"
+    # another place is a change
+    set_fact one raw_at tcp://d:1
+    pushed_all 1
+    same '"raw_at": "tcp://d:1"' jobs_json --job one
     "$ROLLCALL" trend --html a.html >/dev/null
     "$ROLLCALL" trend --html b.html --postgres "$PG" >/dev/null
     cmp a.html b.html
+}
+
+# detach MONTH [TABLE]...: of all tables
+detach ()
+{
+    local month=$1 table
+
+    shift
+    [ $# -gt 0 ] || set -- $(ask "SELECT relname FROM pg_class WHERE relkind='p' AND
+        relnamespace='rollcall'::regnamespace")
+    for table; do
+        ask "ALTER TABLE rollcall.$table DETACH PARTITION rollcall.${table}_$month" >/dev/null
+    done
+}
+
+@test "jobs of a month that somebody has detached are left out and named" {
+    four_jobs                       # in months 09, 09, 10, 11
+    push --migrate --all
+    expect_status 0
+    detach 202610 roster
+    ask "UPDATE rollcall.job SET sum=0" >/dev/null
+    push --all
+    expect_status 0
+    shows ": 3 jobs, "
+    shows "job three is left out: the tables have no part for its month, 2026-10,"
+    push --all
+    expect_status 0
+    shows ": 0 jobs"
+    push three
+    expect_status 73
+    shows "job three is left out"
+    push --all --json
+    shows $'"no_part":\t1'
+    is "jobs" 4 "$(rows job)"
+    # a service says it in its status, and goes on
+    service --postgres "$PG"
+    left () { [[ $(status_of why) == "job three is left out: "* ]]; }
+    eventually left
+    deliver six
+    there () { [ "$(rows job)" = 5 ]; }
+    eventually there
+    [ "$(status_of backlog)" = 0 ] || eventually backlog_is 0
+    kill_service
+    # a whole month; with a default part everything has its place
+    detach 202609
+    job five 9
+    job nine 70
+    push --all
+    expect_status 0
+    shows ": 1 job, "
+    shows "job five is left out: the tables have no part for its month, 2026-09,"
+    for table in $(ask "SELECT relname FROM pg_class WHERE relkind='p' AND
+        relnamespace='rollcall'::regnamespace"); do
+        ask "CREATE TABLE rollcall.${table}_rest PARTITION OF rollcall.$table DEFAULT" >/dev/null
+    done
+    pushed_all 2
+    is "in the default part" 2 "$(ask "SELECT count(DISTINCT job) FROM rollcall.roster_rest")"
+    # which keeps it when what was detached is dropped
+    ask "DROP TABLE rollcall.roster_202609" >/dev/null
+    "$ROLLCALL" archive tag five night
+    pushed_all 1
+    is "in the default part" 2 "$(ask "SELECT count(DISTINCT job) FROM rollcall.roster_rest")"
+    # and parts of other bounds are parts
+    ask "CREATE TABLE rollcall.roster_2027 PARTITION OF rollcall.roster
+        FOR VALUES FROM ('2027-01-01 00:00:00Z') TO ('2028-01-01 00:00:00Z')" >/dev/null
+    job seven 120
+    pushed_all 1
+    is "in the year" 1 "$(ask "SELECT count(DISTINCT job) FROM rollcall.roster_2027")"
 }
 
 @test "names of all kinds, months of UTC, results in parts" {
@@ -400,11 +507,15 @@ someone_reads ()
     wait "$reader" || true
     # older
     ask "DELETE FROM rollcall.schema_version WHERE version>2;
-         DROP FUNCTION rollcall.begin_push, rollcall.remove_jobs, rollcall.let_read;
+         DROP FUNCTION rollcall.begin_push, rollcall.remove_jobs, rollcall.let_read,
+             rollcall.make_month, rollcall.has_part;
+         CREATE FUNCTION rollcall.make_month(moment timestamptz) RETURNS void LANGUAGE sql AS '';
          DROP VIEW rollcall.step; CREATE TABLE rollcall.step (job bigint);
+         DROP TABLE rollcall.job_rest; ALTER TABLE rollcall.job DROP COLUMN known_by;
          ALTER TABLE rollcall.cluster DROP CONSTRAINT cluster_root_key;
          DELETE FROM rollcall.schema_shape WHERE relation IN ('cluster',
-         'begin_push', 'remove_jobs', 'let_read', 'step');
+         'begin_push', 'remove_jobs', 'let_read', 'make_month', 'has_part', 'step', 'job',
+         'job_rest');
          INSERT INTO rollcall.cluster SELECT 'zzz before', root FROM rollcall.cluster" >/dev/null
     push --all
     expect_status 66
@@ -640,6 +751,28 @@ let_copy_go ()
     pushed_all 0
     same '"job"' jobs_json
     same week as_verb trend
+}
+
+@test "a month that pg_partman's retention has detached" {
+    [ "$(ask "SELECT count(*) FROM pg_available_extensions WHERE
+        name='pg_partman'")" = 1 ] || skip "needs pg_partman"
+    ask "CREATE SCHEMA partman; CREATE EXTENSION pg_partman SCHEMA partman" >/dev/null
+    four_jobs
+    push --migrate --all
+    expect_status 0
+    # which keeps the tables
+    ask "SELECT partman.drop_partition_time(parent_table, '1 day', true,
+        p_reference_timestamp := '2026-10-03') FROM partman.part_config" >/dev/null
+    is "months" 2 "$(ask "SELECT count(DISTINCT tableoid) FROM rollcall.roster")"
+    ask "UPDATE rollcall.job SET sum=0" >/dev/null
+    pushed_all 4
+    is "in the default part" 2 "$(ask "SELECT count(DISTINCT job) FROM rollcall.roster_default")"
+    # without one
+    ask "DROP TABLE rollcall.roster_default; UPDATE rollcall.job SET sum=0" >/dev/null
+    push --all
+    expect_status 0
+    shows ": 2 jobs, "
+    shows "job one is left out" "job two is left out"
 }
 
 @test "a pg_partman that comes later leaves the tables as they are" {

@@ -20,8 +20,7 @@ CREATE TABLE job (id bigint PRIMARY KEY, cluster text NOT NULL, at timestamptz N
     ended_ns bigint, hosts bigint, steps bigint, step_us float8,
     longest_us float8, computing_us float8, comm_us float8,
     free_us float8, high bigint, medium bigint, low bigint, built text,
-    its_user text, its_scheduler_id text, its_command text, known_by text,
-    path text,
+    its_user text, its_scheduler_id text, its_command text, path text,
     UNIQUE (cluster, name));
 CREATE INDEX job_at ON job (at);
 CREATE INDEX job_since ON job (greatest(coalesce(began_ns, first_ns), first_ns));

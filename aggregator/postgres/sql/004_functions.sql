@@ -1,4 +1,5 @@
 -- 004_functions.sql - what is done with all tables: only those of rollcall, for there may be others
+ALTER TABLE job ADD COLUMN known_by text;
 
 -- steps of all ranks are computed from those of each one
 DO $step$
@@ -16,9 +17,51 @@ CREATE VIEW step AS SELECT job, at, step, count(*) AS ranks,
     avg(computing_us+comm_us+free_us) AS step_us, min(computing_us+comm_us+free_us) AS min_step_us,
     max(computing_us+comm_us+free_us) AS max_step_us FROM rank_step GROUP BY job, at, step;
 
+-- Where the rest of a divided job is.
+CREATE TABLE job_rest (job bigint NOT NULL, at timestamptz NOT NULL,
+    seq bigint, key text, value text) PARTITION BY RANGE (at);
+CREATE INDEX job_rest_job ON job_rest (job);
+DO $rest$
+DECLARE
+    partman name := (SELECT n.nspname FROM pg_extension e
+        JOIN pg_namespace n ON n.oid=e.extnamespace WHERE e.extname='pg_partman');
+    its boolean := false;
+BEGIN
+    IF partman IS NOT NULL THEN
+        EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I.part_config WHERE parent_table=$1)',
+            partman) INTO its USING 'rollcall.job_host';
+    END IF;
+    IF its THEN
+        EXECUTE format('SELECT %I.create_parent($1, $2, $3, $4, p_premake := 1)', partman)
+            USING 'rollcall.job_rest', 'at', 'native', 'monthly';
+    END IF;
+END $rest$;
+
+-- Whether a table has a part, perhaps the default one, for the rows of a time.
+CREATE FUNCTION has_part(parent name, moment timestamptz) RETURNS boolean LANGUAGE plpgsql
+    STABLE SET timezone='UTC' SET search_path=rollcall, pg_catalog AS $has_part$
+DECLARE
+    part regclass;
+    yes boolean;
+BEGIN
+    -- the newest first
+    FOR part IN SELECT relid FROM pg_partition_tree(parent::text::regclass) WHERE isleaf
+        ORDER BY relid DESC
+    LOOP
+        EXECUTE format('SELECT %s FROM (SELECT $1 AS at) t',
+            coalesce(pg_get_partition_constraintdef(part), 'true')) INTO yes USING moment;
+        IF yes THEN
+            RETURN true;
+        END IF;
+    END LOOP;
+    RETURN false;
+END $has_part$;
+
 -- A month's parts of all tables.  If pg_partman has the tables, they are its parts: it knows them
--- for its retention.  Two who come at once wait for each other.
-CREATE OR REPLACE FUNCTION make_month(moment timestamptz) RETURNS void LANGUAGE plpgsql
+-- for its retention.  Two who come at once wait for each other.  False: somebody has detached one,
+-- and there is no default part, so nothing of that month can be written.
+DROP FUNCTION IF EXISTS make_month(timestamptz);
+CREATE FUNCTION make_month(moment timestamptz) RETURNS boolean LANGUAGE plpgsql
     SET timezone='UTC' SET search_path=rollcall, pg_catalog AS $make_month$
 DECLARE
     first timestamptz := date_trunc('month', moment);
@@ -37,19 +80,30 @@ BEGIN
             EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I.part_config WHERE parent_table=$1)',
                 partman) INTO its USING 'rollcall.'||parent;
         END IF;
-        IF its THEN
-            EXECUTE format('SELECT %I.create_partition_time($1, ARRAY[$2])', partman)
-                USING 'rollcall.'||parent, first;
-            CONTINUE;
-        END IF;
         part := parent||to_char(first, '_YYYYMM');
-        IF to_regclass(format('rollcall.%I', part)) IS NULL THEN
-            -- so it waits for nobody who reads or pushes
-            EXECUTE format('CREATE TABLE %I (LIKE %I)', part, parent);
-            EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-                parent, part, first, first+interval '1 month');
+        BEGIN
+            IF its THEN
+                EXECUTE format('SELECT %I.create_partition_time($1, ARRAY[$2])', partman)
+                    USING 'rollcall.'||parent, first;
+            ELSIF to_regclass(format('rollcall.%I', part)) IS NULL THEN
+                -- so it waits for nobody who reads or pushes
+                EXECUTE format('CREATE TABLE %I (LIKE %I)', part, parent);
+                EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                    parent, part, first, first+interval '1 month');
+            END IF;
+        EXCEPTION
+            -- the default part has rows of it, or another part has the month; pg_partman says
+            -- either in its own words
+            WHEN check_violation OR invalid_object_definition OR raise_exception THEN
+                IF NOT has_part(parent, first) THEN
+                    RAISE;
+                END IF;
+        END;
+        IF NOT has_part(parent, first) THEN
+            RETURN false;
         END IF;
     END LOOP;
+    RETURN true;
 END $make_month$;
 
 -- Remove jobs: by index, in the parts of their months only.

@@ -16,6 +16,7 @@ static unsigned refused_at;     // which begin is refused; 0: none
 static char rebinds[8];         // what each begin said of that
 static char again[80];          // whose sums were taken back
 static char month[40];          // the last that was made
+static bool is_detached;        // it has no part, though
 static unsigned commits, rollbacks, begun;
 static int open_rc;             // of results
 static sqlite3 *catalogue;      // where others ...
@@ -105,8 +106,10 @@ int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
         return begin_push (values, err);
     if (strstr (sql, "remove_jobs"))
         PRINT (removed, "%s", values[1]);
-    if (strstr (sql, "make_month"))
+    if (strstr (sql, "make_month")) {
         PRINT (month, "%s", values[0]);
+        return fn (arg, (const char *const[]){ is_detached ? "f" : "t" });
+    }
     if (strstr (sql, "UPDATE job SET sum=0"))
         PRINT (again, "%s", values[0]);
     if (strstr (sql, "SELECT name, sum FROM job"))
@@ -264,6 +267,12 @@ static void test_month (void **state)
     o = open_catalogue (r);
     assert_int_equal (push (&o, false, false, &sums), 0);
     assert_string_equal (month, "1969-12-01 00:00:00Z");
+    // one that somebody has detached keeps its jobs from it, and is no failure
+    is_detached = true;
+    assert_int_equal (push (&o, false, false, &sums), 0);
+    is_detached = false;
+    assert_int_equal (sums.no_part, 1);
+    assert_int_equal (sums.jobs, 0);
     close_catalogue (&o);
 }
 

@@ -282,6 +282,24 @@ static void test_why (void **state)
     end (&w);
 }
 
+/* Jobs that are left out are named though the others are there, until none is. */
+static void test_left (void **state)
+{
+    struct wait w;
+
+    (void)state;
+    script ("read a\necho left job old is left out\necho ok 1\nexec sleep 100");
+    w = start ();
+    pusher_changed (w.p, "a");
+    until (&w, 0, 0, "job old is left out");
+    end (&w);
+    script ("echo left job old is left out\necho why it is away\necho 'left '\n"
+            "exec sleep 100");
+    w = start ();
+    until (&w, 0, 0, "it is away");
+    end (&w);
+}
+
 /* It ends, or cannot be started: that is said, and tried again later. */
 static void test_ends (void **state)
 {
@@ -312,6 +330,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_full, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_full_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_why, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_ends, set_up, tear_down),
     };
 
