@@ -182,6 +182,7 @@ static int verify (const struct archive_options *opt, struct archive *a,
     struct json *doc = opt->json ? json_object () : NULL;
     struct verifying v = { .opt = opt,
                            .damaged = json_add_array (doc, "damaged") };
+    char bytes[16], stored[16];
     long n;
     int rc;
 
@@ -197,11 +198,11 @@ static int verify (const struct archive_options *opt, struct archive *a,
     json_add_int (doc, "items", n);
     json_add_int (doc, "bytes", (int64_t)v.sums.bytes);
     json_add_int (doc, "stored", (int64_t)v.sums.stored);
+    units_bytes_text (v.sums.bytes, bytes);
+    units_bytes_text (v.sums.stored, stored);
     if (!opt->json)
-        (void)printf ("%ld item%s, %llu bytes, stored in %llu, %zu damaged",
-                      n, units_s ((uint64_t)n),
-                      (unsigned long long)v.sums.bytes,
-                      (unsigned long long)v.sums.stored, v.bad);
+        (void)printf ("%ld item%s, %s, stored in %s, %zu damaged", n,
+                      units_s ((uint64_t)n), bytes, stored, v.bad);
     tell_faults (&v);
     if (v.bad + v.faults > 0)
         (void)FAIL (0, "rollcall archive add --verify DIR, with the captures "

@@ -123,16 +123,17 @@ static int check_store (const struct fsck_options *opt, const char *root)
     struct check_report r = { .say = on_sentence, .arg = &copy };
     struct check_objects_report found;
     struct err err = { "" };
+    char bytes[16];
     int rc = check_objects (root, &how, &r, &found, &err);
 
     if (rc < 0)
         return FAIL (fail_status (rc), "%s", err.text);
+    units_bytes_text (found.bytes, bytes);
     if (!opt->json)
-        (void)printf ("in the store: %zu object%s of %llu bytes, %zu hole%s, "
+        (void)printf ("in the store: %zu object%s of %s, %zu hole%s, "
                       "%zu orphan%s, %zu upload%s that nobody goes on with, %zu "
                       "not marked\n", found.objects, units_s (found.objects),
-                      (unsigned long long)found.bytes, found.holes,
-                      units_s (found.holes), found.orphans,
+                      bytes, found.holes, units_s (found.holes), found.orphans,
                       units_s (found.orphans), found.uploads,
                       units_s (found.uploads), found.unmarked);
     rc = cli_flush (&fsck_command, 0);
@@ -145,23 +146,24 @@ static int check_root (const struct fsck_options *opt, const char *root)
     struct fsck_options copy = *opt;
     struct check_report r = { .say = on_sentence, .arg = &copy };
     struct err err = { "" };
+    char bytes[16], away[16];
     int rc = store_check (root, opt->repair, &r, &err), status;
 
     if (rc < 0)
         return FAIL (fail_status (rc), "%s", err.text);
+    units_bytes_text (r.bytes, bytes);
+    units_bytes_text (r.away_bytes, away);
     if (!opt->json)
-        (void)printf ("in order: %zu item%s, %zu content%s of %llu bytes, %zu "
-                      "result%s; %zu damaged%s, %zu left over\n", r.items,
+        (void)printf ("in order: %zu item%s, %zu content%s of %s, %zu result%s; %zu damaged%s, %zu left over\n", r.items,
                       units_s (r.items), r.contents, units_s (r.contents),
-                      (unsigned long long)r.bytes, r.results,
-                      units_s (r.results), r.damaged,
+                      bytes, r.results, units_s (r.results), r.damaged,
                       r.damaged == 0 ? "" : opt->repair ? ", and repaired"
                           : " (--repair sets damaged data aside)",
                       r.leftovers);
     if (!opt->json && r.away > 0)
-        (void)printf ("%zu of the contents, of %llu bytes, are only in the object "
-                      "store, and were not read: rollcall archive verify reads "
-                      "them\n", r.away, (unsigned long long)r.away_bytes);
+        (void)printf ("%zu of the contents, of %s, are only in the object store, "
+                      "and were not read: rollcall archive verify reads them\n",
+                      r.away, away);
     rc = cli_flush (&fsck_command, 0);
     if (rc)
         return rc;

@@ -320,7 +320,7 @@ static int start_uploads (struct aggregator *a, struct err *err)
 static int open_disk (struct aggregator *a, struct err *err)
 {
     char path[PATH_MAX];
-    int rc = fileio_mkdirs (a->opt->root, FILEIO_DIR_MODE, err);
+    int rc = root_make_dir (a->opt->root, err);
     const char *remote;
 
     // before anything is delivered, in case OUT is refused for root

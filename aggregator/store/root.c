@@ -28,12 +28,24 @@ static int name_holder (int fd, const char *root, struct err *err)
                     "it)", root, pid);
 }
 
+int root_make_dir (const char *root, struct err *err)
+{
+    struct err why = { "" };
+    int rc = fileio_mkdirs (root, FILEIO_DIR_MODE, &why);
+
+    if (rc == 0)
+        return 0;
+    return err_set (err, -rc, "%s%s", why.text,
+                    rc == -EACCES && strcmp (root, ROOT_DEFAULT) == 0
+                        ? ": name another directory with --root DIR" : "");
+}
+
 int root_lock (const char *root, bool make, struct err *err)
 {
     char path[PATH_MAX], text[32];
     int fd, n, rc;
 
-    if (make && (rc = fileio_mkdirs (root, FILEIO_DIR_MODE, err)) < 0)
+    if (make && (rc = root_make_dir (root, err)) < 0)
         return rc;
     if (!fileio_join (path, sizeof (path), root, "lock"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);

@@ -22,6 +22,11 @@
 #define ROOT_VIEW_VARIABLE "ROLLCALL_VIEW"
 #define ROOT_VISIBLE_VARIABLE "ROLLCALL_VISIBLE_TO"
 
+/* Make the directory of a root, if there is none.  If this user may not make the
+ * default one, the sentence says which option names another.
+ */
+int root_make_dir (const char *root, struct err *err);
+
 /* Lock the root for writing by this process: a descriptor, which holds the lock
  * until it is closed.  -EBUSY: another process, named in 'err', has it;
  * -ENOENT: there is no such root (and 'make' is false).

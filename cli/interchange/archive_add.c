@@ -131,7 +131,7 @@ static int print_sums (const struct adding_all *all)
 {
     struct intake_sums sums = intake_sums (all->a->in);
     uint32_t jobs = all->jobs.map.n;
-    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)], bytes[16], stored[16];
 
     if (all->a->opt->json)
         return print_json_sums (all, &sums);
@@ -141,13 +141,14 @@ static int print_sums (const struct adding_all *all)
                       intake_is_assumed (all->a->in, texts_at (&all->jobs, i))
                           ? " (assumed: nothing says that all of its captures "
                             "are of one job)" : "");
-    (void)printf ("%zu capture%s of %u job%s, %zu file%s, %llu bytes; %llu new "
-                  "bytes are stored%s\n", all->captures,
-                  units_s (all->captures), jobs, units_s (jobs), all->files,
-                  units_s (all->files), (unsigned long long)all->bytes,
-                  (unsigned long long)sums.bytes, sums.served
-                      ? "; the aggregator of this root builds their results"
-                      : "; rollcall build --all builds their results");
+    units_bytes_text (all->bytes, bytes);
+    units_bytes_text (sums.bytes, stored);
+    (void)printf ("%zu capture%s of %u job%s, %zu file%s, %s; %s newly stored; "
+                  "%s\n", all->captures, units_s (all->captures), jobs,
+                  units_s (jobs), all->files, units_s (all->files), bytes,
+                  stored, sums.served
+                      ? "the aggregator of this root builds their results"
+                      : "rollcall build --all builds their results");
     return cli_flush (all->a->opt->command, 0);
 }
 

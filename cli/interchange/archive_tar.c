@@ -105,6 +105,7 @@ int archive_export (const struct archive_options *opt, struct archive *a,
 {
     struct export_sums sums = { 0, 0, 0 };
     struct err err = { "" };
+    char bytes[16];
     int rc;
 
     cli_catch_signals ();
@@ -119,11 +120,11 @@ int archive_export (const struct archive_options *opt, struct archive *a,
                              : rc == -EINVAL  ? EXIT_USAGE
                                               : cli_output_status (rc),
                              "%s", err.text);
+    units_bytes_text (sums.bytes, bytes);
     if (strcmp (file, "-") != 0)
-        (void)printf ("%llu file%s, %llu bytes in %s%s\n",
+        (void)printf ("%llu file%s, %s in %s%s\n",
                       (unsigned long long)sums.files, units_s (sums.files),
-                      (unsigned long long)sums.bytes, file,
-                      sums.lost ? "; others are damaged" : "");
+                      bytes, file, sums.lost ? "; others are damaged" : "");
     return cli_flush (opt->command, 0) ? EX_IOERR : sums.lost > 0;
 }
 
@@ -170,7 +171,7 @@ static int import_plain (const struct archive_options *opt, struct intake *in,
 static int print_import (const struct archive_options *opt, struct intake *in,
                          const struct import_sums *s)
 {
-    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)], bytes[16], fresh[16];
     uint64_t stored = intake_sums (in).bytes;
     struct json *o, *list;
 
@@ -184,11 +185,12 @@ static int print_import (const struct archive_options *opt, struct intake *in,
         json_add_int (o, "elsewhere", (int64_t)s->elsewhere);
         return cli_flush (opt->command, cli_print_json (o));
     }
-    (void)printf ("job %s\n%llu file%s, %llu bytes; %llu new bytes are "
-                  "stored%s\n", utf8_escape (s->job, UTF8_COLUMN, shown),
-                  (unsigned long long)s->files, units_s (s->files),
-                  (unsigned long long)s->bytes, (unsigned long long)stored,
-                  intake_sums (in).served ? "" : "; rollcall build --all builds "
+    units_bytes_text (s->bytes, bytes);
+    units_bytes_text (stored, fresh);
+    (void)printf ("job %s\n%llu file%s, %s; %s newly stored%s\n",
+                  utf8_escape (s->job, UTF8_COLUMN, shown),
+                  (unsigned long long)s->files, units_s (s->files), bytes,
+                  fresh, intake_sums (in).served ? "" : "; rollcall build --all builds "
                                                  "results");
     if (s->elsewhere > 0)
         (void)printf ("%llu of them stay in the jobs that this root has "

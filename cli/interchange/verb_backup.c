@@ -72,6 +72,7 @@ static int fail (const struct command_spec *c, int rc, const struct err *err)
 static int tell (const struct command_spec *c, const struct backup_options *opt,
                  const char *dir, const struct backup_sums *s)
 {
+    char bytes[16], copied[16], linked[16];
     struct json *o;
 
     if (opt->json) {
@@ -82,10 +83,16 @@ static int tell (const struct command_spec *c, const struct backup_options *opt,
         json_add_int (o, "linked", (int64_t)s->linked);
         return cli_flush (c, cli_print_json (o));
     }
-    (void)printf ("%s: %llu segment%s, %llu bytes; copied %llu, linked %llu\n",
-                  dir, (unsigned long long)s->segments, units_s (s->segments),
-                  (unsigned long long)s->bytes, (unsigned long long)s->copied,
-                  (unsigned long long)s->linked);
+    units_bytes_text (s->bytes, bytes);
+    units_bytes_text (s->copied, copied);
+    units_bytes_text (s->linked, linked);
+    (void)printf ("%s: %llu segment%s, %s; copied %s", dir,
+                  (unsigned long long)s->segments, units_s (s->segments), bytes,
+                  copied);
+    if (s->linked > 0)
+        (void)printf (", linked %s (on disk once, for the root and for this; "
+                      "--copy copies it)", linked);
+    (void)putchar ('\n');
     return cli_flush (c, 0);
 }
 
@@ -141,14 +148,14 @@ static void print_root (const struct stored_root *r)
 {
     const struct object_owner *o = &r->owner;
     char from[sizeof (o->host) + sizeof (o->root) + sizeof (o->since) + 16];
-    char shown[UTF8_ESCAPED (sizeof (from))];
+    char shown[UTF8_ESCAPED (sizeof (from))], bytes[16];
 
     // whoever may write there says so
     PRINT (from, "%s%s%s%s%s", *o->token ? o->host : "not known",
            *o->root ? ":" : "", o->root, *o->since ? " since " : "", o->since);
-    (void)fprintf (stderr, "  %s: %llu segment%s, %llu bytes, of %s\n", r->id,
-                   (unsigned long long)r->segments, units_s (r->segments),
-                   (unsigned long long)r->bytes,
+    units_bytes_text (r->bytes, bytes);
+    (void)fprintf (stderr, "  %s: %llu segment%s, %s, of %s\n", r->id,
+                   (unsigned long long)r->segments, units_s (r->segments), bytes,
                    utf8_escape (from, UTF8_COLUMN, shown));
 }
 
@@ -190,7 +197,7 @@ static int choose_root (const struct backup_options *opt, char id[ROOT_ID_SIZE])
 static int tell_taken (const struct backup_options *opt, const char *root,
                        const struct restore_sums *s)
 {
-    char newest[CLOCK_TEXT_MAX] = "";
+    char newest[CLOCK_TEXT_MAX] = "", bytes[16], read[16];
     struct json *o;
 
     if (s->newest_ns > 0)
@@ -206,11 +213,12 @@ static int tell_taken (const struct backup_options *opt, const char *root,
         json_add_nonempty (o, "newest", newest);
         return cli_flush (&restore_command, cli_print_json (o));
     }
-    (void)printf ("%s: %llu segment%s, %llu bytes, which stay in the store; read "
-                  "%llu; %zu job%s, %zu known to lack something\n", root,
-                  (unsigned long long)s->segments, units_s (s->segments),
-                  (unsigned long long)s->bytes, (unsigned long long)s->read,
-                  s->jobs, units_s (s->jobs), s->lacking);
+    units_bytes_text (s->bytes, bytes);
+    units_bytes_text (s->read, read);
+    (void)printf ("%s: %llu segment%s, %s, which stay in the store; read %s; "
+                  "%zu job%s, %zu known to lack something\n", root,
+                  (unsigned long long)s->segments, units_s (s->segments), bytes,
+                  read, s->jobs, units_s (s->jobs), s->lacking);
     (void)printf ("what arrived after %s was not in the store: agents deliver it "
                   "again, as far as they have it\n",
                   *newest ? newest : "the beginning");

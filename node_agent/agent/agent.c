@@ -161,9 +161,15 @@ static void look_at_disks (void *arg)
 static int open_spool (struct agent *a, struct err *err)
 {
     int rc = agent_name_dir (a, "spool", a->spool_dir, err);
+    struct err why = { "" };
 
-    if (rc < 0 || (rc = spool_open (a->spool_dir, &a->spool, err)) < 0)
+    if (rc < 0)
         return rc;
+    if ((rc = spool_open (a->spool_dir, &a->spool, &why)) < 0)
+        return err_set (err, -rc, "%s%s", why.text, rc == -EACCES &&
+                        strncmp (a->spool_dir, SPOOL_STATE_DEFAULT "/",
+                                 sizeof (SPOOL_STATE_DEFAULT)) == 0
+                            ? ": name another directory with --state DIR" : "");
     spool_log_captures (a->spool, a->captures.level);
     if (a->opt->divided)
         spool_divide (a->spool, a->self.host_id);

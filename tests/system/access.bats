@@ -380,3 +380,18 @@ waits_for ()                        # TEXT: in the status of the agent's spool
     is "owner" daemon:bin "$(find out--owner/captures -name '*.csv' -printf '%u:%g\n' | sort -u)"
     is "without" root:root "$(find out--raw/captures -name '*.csv' -printf '%u:%g\n' | sort -u)"
 }
+
+@test "who may not make the default directories is told the options" {
+    setup_users
+    [ ! -e /var/lib/rollcall ] || skip "this host has a root"
+    unset ROLLCALL_ROOT ROLLCALL_STATE
+    run as daemon "$AGGREGATOR" --listen tcp://127.0.0.1:0
+    expect_status 73
+    shows "/var/lib/rollcall: Permission denied: name another directory with --root DIR"
+    run as daemon "$ROLLCALL" archive add .
+    shows "/var/lib/rollcall: Permission denied: name another directory with --root DIR"
+    run as daemon "$ROLLCALL_BIN/rollcall-agent" --once .
+    expect_status 73
+    shows "cannot make directory /var/lib/rollcall-agent" \
+        ": Permission denied: name another directory with --state DIR"
+}

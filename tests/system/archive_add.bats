@@ -59,7 +59,7 @@ the_job ()
     before=$(du -sb root/segments | cut -f 1)
     add -j 3 job
     expect_status 0
-    shows "0 new bytes"
+    shows " 0 B newly stored"
     is "bytes of the segments" "$before" "$(du -sb root/segments | cut -f 1)"
     cp -a job job.moved             # known contents, under other names
     add --job other --no-raw job.moved
@@ -236,7 +236,7 @@ the_job ()
     is "owner" "-1|-1" "$(owners)"
     chmod 751 "$file"
     add --job j --owner job
-    shows "0 new bytes"
+    shows " 0 B newly stored"
     is "owner" "12|34" "$(owners)"
     add --job j job
     is "owner" "12|34" "$(owners)"

@@ -135,7 +135,7 @@ digest_of ()                        # ROOT: of the rows of job j, built
     run archive root import plain.tar.gz
     run archive root import plain.tar.gz
     expect_status 0
-    shows "0 new bytes"
+    shows " 0 B newly stored"
     is "jobs" 2 "$(archive root ls | cut -f 1 | sort -u | wc -l)"
 }
 

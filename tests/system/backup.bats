@@ -47,7 +47,7 @@ filled ()
         "$(stat -c %s root/segments/00000001)" ] || fail "copied $copied"
     backup bak
     expect_status 0
-    shows "copied 0"
+    shows "copied 0 B"
     run "$ROLLCALL" restore bak two
     expect_status 0
     is "items" "$(items root)" "$(items two)"
@@ -102,10 +102,12 @@ filled ()
     "$ROLLCALL" archive --root root add --job a job >/dev/null
     backup bak
     expect_status 0
+    shows "linked 2" " kB (on disk once, for the root and for this; --copy copies it)"
     is "links of a full segment" 2 "$(stat -c %h root/segments/00000001)"
     is "links of the open one" 1 "$(stat -c %h "$(printf '%s\n' root/segments/* | tail -n 1)")"
     backup bak
-    shows "copied 0, linked 0"
+    shows "copied 0 B"
+    [[ "$output" != *linked* ]] || fail "$output"
     backup --copy copies
     expect_status 0
     is "links of a copy" 1 "$(stat -c %h copies/segments/00000001)"
@@ -240,7 +242,7 @@ filled ()
     shows "job a rank 1" "job b rank 1" "step_trace_time.csv" "2 damaged" \
         "archive add --verify"
     run "$ROLLCALL" archive --root root add --job a job
-    shows "0 new bytes"
+    shows " 0 B newly stored"
     run "$ROLLCALL" archive --root root add --verify --job a job
     expect_status 0
     run "$ROLLCALL" archive --root root verify
