@@ -324,6 +324,14 @@ static void check_done (struct agent *a)
         (void)life_take (&a->life, LIFE_NOTHING_LEFT, NULL);
 }
 
+/* Of several aggregators: those of which there is no copy; with two copies an
+ * object store, too.
+ */
+static int64_t count_stand_ins (const struct targets *t)
+{
+    return (int64_t)(t->endpoints.n - t->choice.copies) + (t->choice.copies > 1);
+}
+
 /* Why this process is no longer needed, or NULL. */
 static const char *useless (const struct agent *a, int64_t now)
 {
@@ -333,8 +341,7 @@ static const char *useless (const struct agent *a, int64_t now)
         .deadline_ns = a->opt->deadline_ns, .run = a->opt->run_dir,
         .once = a->opt->once, .joined = a->local.ranks,
         .served = a->opt->once || a->opt->no_roll,
-        .others_ns = a->opt->away_ns * (int64_t)(a->targets.endpoints.n -
-                                             a->targets.choice.copies),
+        .others_ns = a->opt->away_ns * count_stand_ins (&a->targets),
         .done = *a->end.last_word || a->life.state.now == LIFE_ENDING,
     };
 

@@ -41,9 +41,10 @@ bool disk_quota_parse_policy (const char *text, enum disk_quota_policy *ret);
 uint64_t disk_quota_quota_bytes (const struct disk_quota *g);
 
 /* How many shipments may be made at once, with 'open' bytes in the spool that are
- * not delivered, and 'kept' ones for which there is no second copy yet.  0: it is full, for the reason in g->why; 1: it is nearly full, so that at most
- * one shipment exceeds the quota.  A file system that cannot be queried counts
- * as full.
+ * not delivered, and 'kept' ones for which there is no second copy yet.  0: it is
+ * full, for the reason in g->why; 1: it is nearly full, so that at most one
+ * shipment exceeds the quota.  A file system that cannot be queried counts as
+ * full.
  */
 unsigned disk_quota_admits (struct disk_quota *g, uint64_t open,
                             uint64_t kept);

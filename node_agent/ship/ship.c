@@ -264,7 +264,8 @@ int64_t ship_heard_ns (const struct ship *s)
     int64_t all = INT64_MAX;
 
     for EACH_COPY (c, s)
-        all = c->heard_ns < all && !ship_lags (c) ? c->heard_ns : all;
+        if (c->heard_ns < all && (!ship_lags (c) || s->first->put_off))
+            all = c->heard_ns;
     return all;
 }
 

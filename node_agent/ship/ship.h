@@ -200,7 +200,8 @@ void ship_left (struct ship *s, uint64_t captures);
 bool ship_confirmed (const struct ship *s, int64_t since_ns);
 
 /* When all aggregators that are awaited were last heard (monotonic ns), 0: one
- * never was; and when that of one copy was.  Refusals do not count, here or below.
+ * never was; and when that of one copy was.  One that is away is awaited if nobody
+ * else has what is no longer here.  Refusals do not count, here or below.
  */
 int64_t ship_heard_ns (const struct ship *s);
 int64_t ship_copy_heard_ns (const struct ship *s, unsigned copy);

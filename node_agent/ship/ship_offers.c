@@ -183,7 +183,7 @@ static bool miscounted (const struct ship *s)
 {
     bool rows = s->kinds >> ITEM_ROWS & 1, raw = s->kinds >> ITEM_RAW & 1;
 
-    return all_delivered (s) && !s->failing &&
+    return all_delivered (s) && !s->failing && !s->first->put_off &&
            ((rows && (spool_undelivered_of (s->spool, ITEM_ROWS) > 0 ||
                       spool_bytes (s->spool) > 0)) ||
             (raw && spool_undelivered_of (s->spool, ITEM_RAW) > 0));
@@ -232,6 +232,7 @@ void ship_next_items (struct ship *s)
 
 void ship_ask (struct ship *s)
 {
+    s->first->put_off = false;
     for EACH_COPY (c, s)
         memset (c->last, 0, sizeof (c->last));
     ship_next_items (s);
@@ -258,8 +259,8 @@ static bool lags (const struct ship *s, const struct spool_item *item)
 }
 
 /* What all copies together say of an item: OFFER_LOST if all have lost it, also
- * those that are away; OFFER_DURABLE if all that are awaited have answered
- * otherwise; else OFFER_SAID.
+ * those that are away; OFFER_AGAIN if only these have not; OFFER_DURABLE if all
+ * that are awaited have answered otherwise; else OFFER_SAID.
  */
 static enum offer_state answer_of_all (const struct ship *s,
                                        const struct spool_item *item)
@@ -280,7 +281,7 @@ static enum offer_state answer_of_all (const struct ship *s,
             complete = false;
         }
     }
-    return answer == OFFER_LOST && !complete ? OFFER_SAID : answer;
+    return answer == OFFER_LOST && !complete ? OFFER_AGAIN : answer;
 }
 
 static void end_settled (struct ship *s, const uint64_t *ids, size_t n,
@@ -298,8 +299,8 @@ static void end_settled (struct ship *s, const uint64_t *ids, size_t n,
     }
 }
 
-/* Commit offers that all copies have answered; if the spool cannot record it,
- * they are offered again and answered again.
+/* Commit offers that all copies have answered, or (fn NULL) only end them; if the
+ * spool cannot record it, they are offered again and answered again.
  */
 static bool ship_offers_settle (struct ship *s, enum offer_state which,
                                 settle_fn *fn)
@@ -316,7 +317,7 @@ static bool ship_offers_settle (struct ship *s, enum offer_state which,
             answer_of_all (s, &o->item) == which)
             ids[n++] = o->item.id;
     }
-    if (n > 0 && (rc = fn (s->spool, ids, n, &err)) < 0) {
+    if (n > 0 && fn && (rc = fn (s->spool, ids, n, &err)) < 0) {
         counter_add (COUNTER_COMMITS_FAILED, 1);
         ship_spool_failed (s, rc, &err);
     }
@@ -329,8 +330,11 @@ void ship_commit (void *arg)
     struct ship *s = arg;
     bool durable = ship_offers_settle (s, OFFER_DURABLE, spool_durable);
     bool lost = ship_offers_settle (s, OFFER_LOST, spool_lost);
+    // it takes no place of others until one that is away is back
+    bool later = ship_offers_settle (s, OFFER_AGAIN, NULL);
 
-    if (durable || lost)
+    s->first->put_off = s->first->put_off || later;
+    if (durable || lost || later)
         ship_next_items (s);
 }
 

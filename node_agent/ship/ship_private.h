@@ -99,6 +99,8 @@ struct ship {
     unsigned needed;            // copies of an item
     struct spool_keepers keepers;
     bool hurry;                 // see ship_hurry
+    bool put_off;               // items that only one that is away may have are
+                                // not on offer
 };
 
 // all, and those at work

@@ -31,7 +31,6 @@ static struct ship *find_alone (const struct ship *s, enum item_kind kind,
     return there == 1 ? alone : NULL;
 }
 
-/* While all are away, nothing changes. */
 static bool all_away (const struct ship *s, enum item_kind kind)
 {
     for EACH_COPY (c, s) {
@@ -39,6 +38,18 @@ static bool all_away (const struct ship *s, enum item_kind kind)
             return false;
     }
     return true;
+}
+
+/* While all are away, nothing changes; but who no longer gets this kind does not
+ * keep it.
+ */
+static unsigned keep_keeper (const struct ship *s, enum item_kind kind)
+{
+    for EACH_COPY (c, s) {
+        if (c->copy == s->first->keepers.of[kind] && c->kinds >> kind & 1)
+            return c->copy;
+    }
+    return SPOOL_NO_COPY;
 }
 
 static unsigned find_keeper (const struct ship *s, enum item_kind kind)
@@ -49,7 +60,7 @@ static unsigned find_keeper (const struct ship *s, enum item_kind kind)
     if (s->first->needed < 2)
         return SPOOL_NO_COPY;
     if (all > 0 && all_away (s, kind))
-        return s->first->keepers.of[kind];
+        return keep_keeper (s, kind);
     return alone && (all == 1 || alone->store == SHIP_STORE_THERE)
                ? alone->copy : SPOOL_NO_COPY;
 }
@@ -141,6 +152,8 @@ int ship_judge (struct ship *s)
         for EACH_COPY (c, s)    // what waited for one of these alone
             ship_commit (c);
     }
+    if (changed && f->put_off)
+        ship_ask (f);
     if (changed && f->events.judged)
         f->events.judged (f->events.arg);
     return 0;

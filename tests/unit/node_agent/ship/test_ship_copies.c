@@ -243,10 +243,70 @@ static void test_away_may_have_it (void **state)
     ship_commit (ship_find_copy (s.ship, 1));
     assert_true (spool_asks (f->s));
     set_away (s.ship, 0, false);
+    assert_int_equal (count_to (1, MESSAGE_OFFER), 2);
     hear (hearer, NULL, &ack, 0, NULL);
+    second (&get);
     ship_commit (s.ship);
     assert_false (spool_asks (f->s));
     assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 0);
+    end (&s);
+}
+
+static void ask_for_gone (struct fixture *f, unsigned n)
+{
+    struct spool_redelivery r = { 0 };
+    struct spool_item item;
+    char path[32];
+
+    for (unsigned i = 0; i < n; i++) {
+        (void)snprintf (path, sizeof (path), "/gone/%u_pt", i);
+        (void)spool_put (f, path, "v1", "rows", NULL, false);
+        assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+        assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
+    }
+    assert_int_equal (spool_begin_redelivery (f->s, 1, NULL), 0);
+    while (spool_redeliver (f->s, &r, NULL) > 0)
+        continue;
+}
+
+static void lose_all (struct ship *c)
+{
+    struct message get = { .type = MESSAGE_GET, .length = 4 };
+
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        get.item = c->offers[i].item.id;
+        if (c->offers[i].state.now == OFFER_SAID)
+            second (&get);
+    }
+    ship_commit (c);
+}
+
+/* As many items as can be on offer are no longer here, and the only aggregator
+ * that is there has lost them: it gets what is new, and a process that only
+ * delivers does not wait for ever for the other one.
+ */
+static void test_away_does_not_block (void **state)
+{
+    struct message ack = { .type = MESSAGE_ACK, .mark = { 8, 5 } };
+    struct fixture *f = *state;
+    struct shipping s;
+
+    ask_for_gone (f, SMALL_MAX);
+    ack.item = spool_put (f, "/new", "v1", "rows", NULL, false);
+    s = begin_two (f);
+    ship_copies (s.ship, 2);
+    set_away (s.ship, 0, true);
+    second_has_stored (8, 4);
+    now_ns += 90 * NS_PER_S;
+    second_welcomes (false);
+    assert_int_equal (ship_heard_ns (s.ship), now_ns);
+    lose_all (ship_find_copy (s.ship, 1));
+    assert_true (spool_asks (f->s));
+    assert_true (ship_heard_ns (s.ship) < now_ns - 60 * NS_PER_S);
+    assert_non_null (ship_find_offer (ship_find_copy (s.ship, 1), ack.item));
+    second (&ack);
+    ship_commit (ship_find_copy (s.ship, 1));
+    assert_int_equal (spool_undelivered (f->s), SMALL_MAX);
     end (&s);
 }
 
@@ -313,7 +373,7 @@ int main (void)
         TEST (test_copies), TEST (test_copies_say), TEST (test_copies_asked),
         TEST (test_move), TEST (test_copy_moves),
         TEST (test_moved_offers_the_same), TEST (test_store_stands_in),
-        TEST (test_away_may_have_it),
+        TEST (test_away_may_have_it), TEST (test_away_does_not_block),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
