@@ -84,6 +84,7 @@ setup_packages ()
     fi
     [ "${#missing[@]}" -eq 1 ] || s=s
     say "installing ${#missing[@]} package$s: ${missing[*]}"
+    echo "   this can take some minutes, and prints nothing until it is done"
     # lists that are absent or out of date are the one reason to fail
     apt_install "${missing[@]}" >>"$SETUP_LOG" 2>&1 </dev/null && return
     quietly as_root apt-get update -q || exit
