@@ -251,19 +251,25 @@ void cli_claims_to_json (struct json_out *out, const struct cli_jobs *jobs,
 static int print_claim (void *arg, const struct size_claim *w)
 {
     char host[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    bool *headed = arg;
 
-    (void)arg;
-    if (w->world_size > 0)
-        (void)printf ("  %lld rank%s: %s%s%s%s%s\n", (long long)w->world_size,
-                      units_s ((uint64_t)w->world_size),
-                      by_text (w), *w->host ? ", host " : "",
-                      utf8_escape (w->host, UTF8_COLUMN, host),
-                      *w->who ? ", key " : "", w->who);
+    if (w->world_size <= 0)
+        return 0;
+    if (!*headed)
+        (void)puts ("how many ranks it should have, and who says so:");
+    *headed = true;
+    (void)printf ("  %lld rank%s: %s%s%s%s%s\n", (long long)w->world_size,
+                  units_s ((uint64_t)w->world_size),
+                  by_text (w), *w->host ? ", host " : "",
+                  utf8_escape (w->host, UTF8_COLUMN, host),
+                  *w->who ? ", key " : "", w->who);
     return 0;
 }
 
 int cli_print_claims (const struct cli_jobs *jobs, const char *job,
                       struct err *err)
 {
-    return each_claim (jobs, job, print_claim, NULL, err);
+    bool headed = false;
+
+    return each_claim (jobs, job, print_claim, &headed, err);
 }

@@ -494,7 +494,7 @@ static bool clash_of_ends (const struct question *q)
         }
         if (apart > allowed)
             return draft_say (q, "collectives of one step end %.3f ms apart, "
-                              "whatever the offsets of the clocks",
+                              "with all clocks aligned",
                               (double)apart / 1e6);
     }
     return false;

@@ -469,19 +469,21 @@ static void put_back (struct page_out *p)
 static void put_jobs (struct page_out *p)
 {
     const struct trend *t = p->t;
+    const size_t listed =
+        t->npoints < JOBS_LISTED ? t->npoints : (size_t)JOBS_LISTED;
     FILE *f = p->f;
 
-    (void)fprintf (f, "<section id=\"jobs\"><h2>Jobs</h2><p class=\"lead\">The "
-                   "newest %zu of %lld.</p><div class=\"wide\"><table><tr><th>"
-                   "job</th><th>began</th><th>user</th><th>tags</th><th class="
-                   "\"n\">ranks</th><th class=\"n\">step ms</th><th class="
-                   "\"n\">communication %%</th>",
-                   t->npoints < JOBS_LISTED ? t->npoints
-                                            : (size_t)JOBS_LISTED,
-                   (long long)t->jobs);
+    (void)fputs ("<section id=\"jobs\"><h2>Jobs</h2>", f);
+    if ((int64_t)listed < t->jobs)
+        (void)fprintf (f, "<p class=\"lead\">The newest %zu of %lld.</p>",
+                       listed, (long long)t->jobs);
+    (void)fputs ("<div class=\"wide\"><table><tr><th>"
+                 "job</th><th>began</th><th>user</th><th>tags</th><th class="
+                 "\"n\">ranks</th><th class=\"n\">step ms</th><th class="
+                 "\"n\">communication %</th>", f);
     put_transport_heads (p);
     (void)fputs ("<th class=\"n\">high findings</th></tr>\n", f);
-    for (size_t i = 0; i < t->npoints && i < JOBS_LISTED; i++) {
+    for (size_t i = 0; i < listed; i++) {
         const struct trend_point *q = &t->points[t->npoints - 1 - i];
 
         (void)fputs ("<tr>", f);

@@ -235,8 +235,8 @@ static bool is_one_group (struct settling *s, const struct ends *e)
     if (e->off_ms > ends_tolerance_ms (e, s->device))
         return undeclared_refuse (
             s,
-            "whatever the offsets of the clocks, ends of an op are up to %.3f "
-            "ms apart; in one group they would be at most %.3f ms apart",
+            "with all clocks aligned, the ranks still end an op up to %.3f ms "
+            "apart; ranks of one group would end it within %.3f ms",
             e->off_ms, ends_tolerance_ms (e, s->device));
     return undeclared_refuse (s,
                               "in %zu ops a rank ended before another one "

@@ -442,7 +442,8 @@ used, 4 ranks are expected (metadata of the captures)" service.log
         FROM Roster")"
     run "$ROLLCALL" jobs --root root --job j
     expect_status 0
-    shows "  131072 ranks: node, host $(hostname), key stranger"
+    shows "how many ranks it should have, and who says so:" \
+        "  131072 ranks: node, host $(hostname), key stranger"
     run "$ROLLCALL" build --root root --text -o out j
     expect_status 0
     shows "4 of 4 present" "note: host $(hostname), key stranger says 131072"

@@ -116,7 +116,7 @@ step2|0|1|2|2.4" "$(waits)"
     rank 3 4 11000:15410 21000:22510 30000:34110 39000:41710
     analyze
     expect_status 0
-    no_group "whatever the offsets of the clocks, ends of an op are up to"
+    no_group "with all clocks aligned, the ranks still end an op up to"
 }
 
 @test "a rank that did other ops, or ops of another size: no group" {
@@ -233,5 +233,5 @@ step2|1|0|24.9" "$(sql "SELECT step, late_rank, waiting_rank,
         ProfilerStep#2:50000:50000 all_reduce:70000:13000
     analyze
     expect_status 0
-    no_group "whatever the offsets of the clocks"
+    no_group "with all clocks aligned"
 }
