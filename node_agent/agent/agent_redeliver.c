@@ -180,12 +180,14 @@ static int keep_former (struct agent *a, unsigned copy, struct err *err)
 {
     char name[MESSAGE_NAME_MAX], old[MESSAGE_NAME_MAX];
     const char *former = find_former (a, copy, name);
+    bool noted;
 
     PRINT (a->redelivery.to, "%s", former ? agent_endpoint (a, copy) : "");
-    if (former && !*former)
-        former = "another aggregator";
-    if (!former && !spool_note (a->spool, SPOOL_FORMER, old, sizeof (old)))
+    noted = spool_note (a->spool, SPOOL_FORMER, old, sizeof (old));
+    if (!former && !noted)
         return 0;
+    if (former && !*former)     // raw files may have been where the rows were
+        former = noted && *old ? old : "another aggregator";
     return spool_keep_note (a->spool, SPOOL_FORMER, former ? former : "", err);
 }
 
