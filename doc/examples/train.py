@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """A training job that profiles itself, small enough for any machine.
 
-    mpirun -np 4 rollcall run -o OUT -- python3 train.py [--late RANK]
+    mpirun -np 4 rollcall run -o OUT -- python3 train.py [--late RANK [--by MS]]
 
 Each rank trains the same model on data of its own, with the gloo backend on
 CPUs.  RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are from `rollcall run`
-or from torchrun.  The rank of --late sleeps 30 ms in each step.
+or from torchrun.  The rank of --late sleeps 30 ms, or MS, in each step.
 """
 import argparse
 import os
@@ -16,6 +16,7 @@ from torch import distributed, nn, profiler
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--late", type=int, metavar="RANK")
+parser.add_argument("--by", type=float, metavar="MS", default=30)
 parser.add_argument("--steps", type=int, default=16)
 options = parser.parse_args()
 
@@ -37,7 +38,7 @@ with profiler.profile(
         optimizer.zero_grad()
         output = model(torch.randn(32, 256))
         if rank == options.late:
-            time.sleep(0.03)
+            time.sleep(options.by / 1000)
         loss(output, torch.randint(10, (32,))).backward()
         optimizer.step()
         profile.step()

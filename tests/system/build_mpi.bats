@@ -184,7 +184,7 @@ sys.exit(s["waiting"] > 0 or s["evicted"] < 1)'
 
     went () { "$ROLLCALL" status --json root | python3 -c "$went"; }
     service --store "$STORE" --store-after 1s --cache-size 1M
-    LIMIT=120 eventually went
+    eventually went
     stop_service
 }
 

@@ -33,7 +33,7 @@ not_connected ()                    # N: so many lines say so
     is "--once" 69 "$status"
     grep -q "event=ending.*tcp://127.0.0.1:$PORT: connection refused" once.log
     grep -q event=not-connected once.log
-    LIMIT=90 eventually not_connected 2
+    eventually not_connected 2
     ends_with 75
 }
 

@@ -180,7 +180,7 @@ SCRIPT
     delivered () { [ "$(sql "SELECT count(*) FROM item WHERE kind=2" \
                         "$(run_dir)/root/ledger.db")" = \
                      "$(find state -path '*_ascend_pt/*' -type f | wc -l)" ]; }
-    LIMIT=90 eventually delivered
+    eventually delivered
     is "captures" 1 "$(find state -name '*_ascend_pt' | wc -l)"
     touch go
     end_of "$pid"

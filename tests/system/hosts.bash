@@ -150,5 +150,5 @@ set_up_hosts ()                     # N
 only_hosts_left ()
 {
     only_hosts () { local p; mapfile -t p < <(processes); [ ${#p[@]} -eq $((HOSTS + ${RELAYS:-0})) ]; }
-    LIMIT=90 eventually only_hosts || fail "left: $(describe_processes)"
+    eventually only_hosts || fail "left: $(describe_processes)"
 }

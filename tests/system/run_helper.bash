@@ -157,10 +157,10 @@ nothing_runs ()
 {
     local port
 
-    LIMIT=90 eventually no_processes ||
+    eventually no_processes ||
         fail "left: $(describe_processes)" || return
     for port in $(ports); do
-        LIMIT=90 eventually is_free "$port" ||
+        eventually is_free "$port" ||
             fail "port $port is still taken" || return
     done
 }

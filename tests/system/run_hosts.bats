@@ -89,7 +89,7 @@ heard_in_ledger ()                  # N: ranks, with their hosts
         eventually test -e began.$p
     done
     # the only one who knows then where a rank was
-    LIMIT=60 eventually heard_in_ledger 4
+    eventually heard_in_ledger 4
     hosts=" $(cat ../pid.h0) $(cat ../pid.h1) "
     for p in $(processes); do
         [[ "$hosts" == *" $p "* ]] || kill -KILL "$p" || true

@@ -429,7 +429,7 @@ set_up_hosts ()
 only_hosts_left ()
 {
     only_hosts () { local p; p=($(processes)); [ ${#p[@]} -eq "$HOSTS" ]; }
-    LIMIT=90 eventually only_hosts || fail "left: $(describe_processes)"
+    eventually only_hosts || fail "left: $(describe_processes)"
 }
 
 # bats test_tags=hosts

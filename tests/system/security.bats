@@ -37,7 +37,7 @@ service ()                          # [OPTION]...
     "$AGGREGATOR" --root root --listen "tcp://127.0.0.1:$PORT" "$@" \
         >>service.log 2>&1 3>&- &
     service=$!
-    LIMIT=60 eventually listens "$PORT" || fail "$(cat service.log)"
+    eventually listens "$PORT" || fail "$(cat service.log)"
 }
 
 stop_service ()
@@ -919,7 +919,7 @@ aborted ()
     env "$@" "$AGGREGATOR" --root root --keys keys \
         --listen "tcp://127.0.0.1:$PORT" >>service.log 2>&1 3>&- &
     service=$!
-    LIMIT=60 eventually listens "$PORT" || fail "$(cat service.log)"
+    eventually listens "$PORT" || fail "$(cat service.log)"
     limit=$(sed -n 's/^Max core file size  *\([^ ]*\) .*/\1/p' \
         "/proc/$service/limits")
     kill -ABRT "$service"

@@ -32,7 +32,7 @@ service ()                          # [OPTION]...: start it, or again
     "$AGGREGATOR" --root "$TEST_DIR/root" --listen "tcp://127.0.0.1:$PORT" \
         "$@" >>service.log 2>&1 3>&- &
     service=$!
-    LIMIT=60 eventually listening "$before" && ! gone "$service" ||
+    eventually listening "$before" && ! gone "$service" ||
         fail "$(cat service.log)" || return
     DB=root/jobs/j/cluster_analysis_output/analysis.db
 }

@@ -27,7 +27,7 @@ begin ()                            # [NAME=VALUE]...: the service's environment
     env "$@" "$AGGREGATOR" --root root --keys keys --agents 4000 \
         --listen "tcp://127.0.0.1:$PORT" >>service.log 2>&1 3>&- &
     service=$!
-    LIMIT=60 eventually listens "$PORT" || fail "$(cat service.log)"
+    eventually listens "$PORT" || fail "$(cat service.log)"
 }
 
 # greedy WHAT...: in the background, until its answers are printed

@@ -151,7 +151,7 @@ slurm_up ()
     eventually slurmctld_answers
     slurmd -N "${NODE}0" 3>&-
     slurmd -N "${NODE}1" 3>&-
-    LIMIT=90 eventually nodes_idle ||
+    eventually nodes_idle ||
         fail "$(sinfo 2>&1; cat slurm/slurmctld.log)"
 }
 
@@ -195,7 +195,7 @@ run_is_gone ()
     shows "8 of 8 present"
     has_rows 8
     equals_analyze state 8
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually run_is_gone || fail "$(describe_processes)"
 }
 
 @test "srun: COMMAND fails on one task: its status" {
@@ -205,7 +205,7 @@ run_is_gone ()
                                  exec sleep 1000'
     expect_status 3
     shows "rank 1: ended with status 3"
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually run_is_gone || fail "$(describe_processes)"
 }
 
 @test "srun with an --mpi that does not fit: no worlds of 1, but a sentence" {
@@ -215,13 +215,13 @@ run_is_gone ()
     expect_status 78
     shows "srun --mpi=pmix"
     [ ! -e started ]
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually run_is_gone || fail "$(describe_processes)"
     # on one node there is nothing to exchange over MPI
     run timeout 120 srun --mpi=none -N 1 -n 2 "$ROLLCALL" run --text -o out \
         -- ./writer
     expect_status 0
     shows "2 of 2 present" "as Slurm says, all on this host"
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually run_is_gone || fail "$(describe_processes)"
 }
 
 @test "srun: an MPI library that does not fit ends COMMAND" {
@@ -233,7 +233,7 @@ run_is_gone ()
     expect_status 78
     shows "finds a world of 1" "srun --mpi=pmix"
     [ ! -e said.0 ]
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually run_is_gone || fail "$(describe_processes)"
 }
 
 @test "srun with MPI programs as COMMAND" {
@@ -249,7 +249,7 @@ SCRIPT
     expect_status 0
     shows "4 of 4 present"
     is "what rank 3 said" "rank 3 of 4, sum 4" "$(cat said.3)"
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually run_is_gone || fail "$(describe_processes)"
 }
 
 # Slurm does not say what it was given, so ROLLCALL_TOGETHER does; mpirun in a
@@ -277,7 +277,7 @@ SCRIPT
     printf '#!/bin/sh\nmpirun %s analyze --text -o three job\n' \
         "$ROLLCALL" >batch.sh
     sbatch -N 2 -n 4 -o batch.out batch.sh
-    LIMIT=90 eventually no_slurm_job
+    eventually no_slurm_job
     is "summaries" 1 "$(grep -c '^ranks' batch.out)"
     run "$ROLLCALL" fsck result three
     shows "in order; rows $rows"
@@ -287,7 +287,7 @@ SCRIPT
     printf '#!/bin/sh\n%s build --all --root root -o array\n' "$ROLLCALL" \
         >batch.sh
     sbatch --array=0-1 -n 1 -o 'batch.%a.out' batch.sh
-    LIMIT=90 eventually no_slurm_job
+    eventually no_slurm_job
     is "jobs" "j k" "$(cd array && echo *)"
     is "builds" 2 "$(cat batch.?.out | grep -c present)"
 }
@@ -328,8 +328,8 @@ ends_with_a_result ()               # SCANCEL-OPTION...
         >srun.out 2>srun.err 3>&- &
     eventually all_ready 8
     scancel "$@" "$(slurm_job)"
-    LIMIT=60 eventually no_slurm_job
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually no_slurm_job
+    eventually run_is_gone || fail "$(describe_processes)"
     output=$(cat srun.out)
     shows "8 of 8 present"
     has_rows 8
@@ -361,8 +361,8 @@ submit_and_cancel ()
     sbatch -N 1 -n 4 -o batch.out batch.sh
     eventually all_ready 4
     scancel "$(slurm_job)"
-    LIMIT=60 eventually no_slurm_job
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually no_slurm_job
+    eventually run_is_gone || fail "$(describe_processes)"
 }
 
 wait_finishes ()
@@ -373,7 +373,7 @@ wait_finishes ()
     # it is told again, and nothing is left
     run "$ROLLCALL" wait --text "$(job)"
     shows "4 of 4 present"
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually run_is_gone || fail "$(describe_processes)"
 }
 
 @test "mpirun in sbatch, proctrack/cgroup: scancel: wait finishes it" {
@@ -393,7 +393,7 @@ wait_finishes ()
         ./endless >run.out 2>run.err 3>&- &
     eventually all_ready 8
     scancel "$(slurm_job)"
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually run_is_gone || fail "$(describe_processes)"
     output=$(cat run.out)
     shows "8 of 8 present"
     has_rows 8
@@ -428,8 +428,8 @@ limits_pass ()
     for job in $(squeue -h -o %i); do
         scontrol update "JobId=$job" EndTime=now+5
     done
-    LIMIT=120 eventually no_slurm_job
-    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    eventually no_slurm_job
+    eventually run_is_gone || fail "$(describe_processes)"
 }
 
 limit_is_told ()                    # KIND

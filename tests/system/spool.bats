@@ -365,7 +365,7 @@ peak_of ()
     service
     watching --raw --quiet-period 0.1s job
     all_durable () { local n; n=$(durable) && [ "$n" -gt 1000 ]; }
-    LIMIT=120 eventually all_durable
+    eventually all_durable
     [ "$(peak_of "$watcher")" -lt $((64 * 1024)) ]
     eventually captures_are 4
     [ "$(peak_of "$service")" -lt $((256 * 1024)) ]

@@ -45,7 +45,7 @@ all_stored ()
 
     # the last one is sealed when the next one is begun
     as_sealed () { store_is stored "$(sealed | wc -l)" && store_is waiting 0; }
-    LIMIT=120 eventually as_sealed || fail "$(store_says why)" || return
+    eventually as_sealed || fail "$(store_says why)" || return
     for path in $(sealed); do
         object check "$(cat root/id)/segments/${path##*/}" "$path"
         expect_status 0
@@ -88,14 +88,14 @@ fsck_store ()                       # [OPTION]...
     eventually has_failed
     run "$ROLLCALL" status root
     shows "wait for upload since 20" "$STORE has 0 segments"
-    says service.log event=store-failed
+    eventually says service.log event=store-failed
     start_proxy
     faults '[{"fault": "500", "times": 2}, {"fault": "slowdown", "times": 2},
              {"fault": "cut", "method": "PUT", "times": 2},
              {"fault": "lost-answer", "method": "PUT", "times": 2},
              {"fault": "cut-answer", "method": "GET", "times": 1}]'
     all_stored
-    says service.log event=store-back
+    eventually says service.log event=store-back
     is "no signature was wrong" 0 "$(counted refused.SignatureDoesNotMatch)"
     stop_service
 }
@@ -248,7 +248,7 @@ let_go ()
         [ "$(store_says evicted)" -ge 1 ] && store_is waiting 0 &&
             [ "$(store_says local_bytes)" -lt 300000 ]
     }
-    LIMIT=120 eventually went || fail "$(store_says why)"
+    eventually went || fail "$(store_says why)"
 }
 
 # frugal rows|all COMMAND...: it goes well, and reads at most 1.1 of that from the
@@ -351,7 +351,7 @@ frugal ()
     let_go
     deliver k --seed 7
     both () { [ "$(store_says evicted)" -ge 2 ] && store_is waiting 0; }
-    LIMIT=120 eventually both || fail "$(store_says why)"
+    eventually both || fail "$(store_says why)"
     "$ROLLCALL" archive --root root rm j --apply
     faults '[{"fault": "denied", "method": "DELETE"}]'
     "$ROLLCALL" archive --root root gc --apply --unused 0
@@ -359,7 +359,7 @@ frugal ()
     eventually refused
     faults '[]'
     none_waits () { [ -z "$(ls root/store/gone)" ]; }
-    LIMIT=120 eventually none_waits
+    eventually none_waits
     run "$ROLLCALL" archive --root root verify
     expect_status 0
     stop_service
@@ -373,12 +373,12 @@ frugal ()
     service --store "$STORE" --store-after 1s
     deliver j
     one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
-    LIMIT=120 eventually one
+    eventually one
     stop_service
     object rm "$(cat root/id)/segments/00000001"
     service --store "$STORE" --store-after 1s --cache-size 1M
     went () { [ "$(store_says evicted)" -ge 1 ]; }
-    LIMIT=120 eventually went || fail "$(store_says why)"
+    eventually went || fail "$(store_says why)"
     is lost 1 "$(store_says lost)"
     # marks that were removed are found out again
     stop_service
@@ -387,7 +387,7 @@ frugal ()
     expect_status 1
     service --store "$STORE" --store-after 1s --cache-size 1M
     again () { [ -f root/store/00000001 ] && store_is waiting 0; }
-    LIMIT=120 eventually again
+    eventually again
     run "$ROLLCALL" archive --root root verify
     expect_status 0
     stop_service
@@ -444,7 +444,7 @@ known ()
     service --store-after 1s "$@"
     deliver j --seed "$((++seed))"
     said () { [[ "$(store_says why)" == *"$text"* ]]; }
-    LIMIT=60 eventually said || fail "$(store_says why)"
+    eventually said || fail "$(store_says why)"
     stop_service
 }
 
@@ -462,13 +462,13 @@ known ()
     faults '[{"fault": "denied"}]'
     service --store "$STORE" --store-after 1s --disk-floor 100%
     full () { [[ "$("$ROLLCALL" status root)" == *disk-floor*wait*AccessDenied* ]]; }
-    LIMIT=60 eventually full
+    eventually full
     stop_service
     faults '[]'
     # all of it is there in the end
     service --store "$STORE" --store-after 1s
     none_waits () { store_is waiting 0; }
-    LIMIT=60 eventually none_waits
+    eventually none_waits
     stop_service
     fsck_store
     expect_status 0
@@ -480,7 +480,7 @@ known ()
     service --store "$STORE" --store-after 1s
     deliver j
     one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
-    LIMIT=120 eventually one
+    eventually one
     stop_service
     "$ROLLCALL" backup --root root bak >/dev/null
     "$ROLLCALL" restore bak new >/dev/null
@@ -495,7 +495,7 @@ known ()
     mv root old
     mv new root
     service --store "$STORE" --store-after 1s
-    LIMIT=120 eventually one
+    eventually one
     stop_service
     fsck_store
     expect_status 0
@@ -506,7 +506,7 @@ known ()
     RESULT=root/jobs/j/cluster_analysis_output/analysis.db
     let_go
     built () { [ -f "$RESULT" ]; }
-    LIMIT=60 eventually built
+    eventually built
     rows=$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')
     # what comes now is not uploaded: it is lost with the root
     faults '[{"fault": "denied", "method": "PUT"}]'
@@ -552,11 +552,11 @@ known ()
         diff -r -x rollcall.shipment -x .rollcall-job "$dir" "j/${dir##*/}"
     done
     service --store "$STORE" --store-after 1s --cache-size 1M
-    LIMIT=60 eventually built
+    eventually built
     is rows "$rows" "$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')"
     deliver k --seed 7              # the agent has it still
     two () { [ "$(store_says stored)" -ge 2 ] && store_is waiting 0; }
-    LIMIT=120 eventually two || fail "$(store_says why)"
+    eventually two || fail "$(store_says why)"
     stop_service
     fsck_store
     expect_status 0
@@ -565,7 +565,7 @@ known ()
     mv old root
     service --store "$STORE" --store-after 1s
     others () { [[ "$(store_says why)" == *"another root with this id"* ]]; }
-    LIMIT=60 eventually others
+    eventually others
     stop_service
 }
 
@@ -573,7 +573,7 @@ known ()
     service --store "$STORE" --store-after 1s
     deliver j
     one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
-    LIMIT=120 eventually one || fail "$(store_says why)"
+    eventually one || fail "$(store_says why)"
     # while it is read, more comes
     faults '[{"fault": "slow", "rate": 4000, "method": "GET", "key": "segments/",
               "times": 1}]'
@@ -585,7 +585,7 @@ known ()
     deliver k --seed 7
     last=$((10#$(ls root/segments | tail -n 1)))
     two () { [ -e "$(printf root/store/%08d $last)" ] && store_is waiting 0; }
-    LIMIT=120 eventually two || fail "$(store_says why)"
+    eventually two || fail "$(store_says why)"
     kill -CONT $restoring
     status=0 output=
     wait $restoring || status=$?
@@ -594,7 +594,7 @@ known ()
     # it does nothing there any more, and the next one gets all of it
     deliver l --seed 8
     others () { [[ "$(store_says why)" == *"another root with this id"* ]]; }
-    LIMIT=60 eventually others
+    eventually others
     stop_service
     run "$ROLLCALL" restore --store "$STORE" newer
     expect_status 0
@@ -607,7 +607,7 @@ known ()
     mv newer root
     service --store "$STORE" --store-after 1s
     deliver l --seed 8
-    LIMIT=120 eventually one || fail "$(store_says why)"
+    eventually one || fail "$(store_says why)"
     is conflicts 0 "$(store_says conflicts)"
     stop_service
 }

@@ -36,7 +36,7 @@ start_store ()
     env -u ROLLCALL_TEST_ID node "$STORE_KIT/s3rver.js" "$STORE_SERVER" "$PWD/store" "$PWD/s3rver.port" \
         TESTKEY testsecret bucket >s3rver.log 2>&1 3>&- &
     s3rver=$!
-    LIMIT=60 eventually test -s s3rver.port || fail "$(cat s3rver.log)" || return
+    eventually test -s s3rver.port || fail "$(cat s3rver.log)" || return
     start_proxy "$@"
     export AWS_ACCESS_KEY_ID=TESTKEY AWS_SECRET_ACCESS_KEY=testsecret
     # no test asks the machine that it runs on
@@ -53,7 +53,7 @@ start_proxy ()
         "${STORE_PORT:-0}" --upstream "http://127.0.0.1:$(cat s3rver.port)" \
         --ready proxy.port "$@" >>proxy.log 2>&1 3>&- &
     proxy=$!
-    LIMIT=60 eventually test -s proxy.port || fail "$(cat proxy.log)" || return
+    eventually test -s proxy.port || fail "$(cat proxy.log)" || return
     STORE_PORT=$(cat proxy.port)
     export AWS_ENDPOINT_URL=http://127.0.0.1:$STORE_PORT
     [ "${1:-}" != --tls ] || AWS_ENDPOINT_URL=https://127.0.0.1:$STORE_PORT
