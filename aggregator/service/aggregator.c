@@ -138,7 +138,7 @@ static void check_uploads (struct aggregator *a)
     uploads_state (a->uploads, &now);
     if (now.conflicts > was->conflicts)
         log_error ("store-conflict", "%s", now.conflict);
-    else if (now.error != 0 && now.error != was->error)
+    if (now.error != 0 && now.error != was->error)
         log_warn ("store-failed", "%llu segment%s for upload: %s",
                   (unsigned long long)now.waiting,
                   now.waiting == 1 ? " waits" : "s wait", now.why);
@@ -312,9 +312,13 @@ static int start_uploads (struct aggregator *a, struct err *err)
     store_sum_needed (a->store);
     if (*why.text)
         log_warn ("store-failed", "%s", why.text);
-    return uploads_start (a->opt->root, &a->opt->store,
-                          (uint64_t)a->opt->cache_size, why.text, &a->uploads,
-                          err);
+    rc = uploads_start (a->opt->root, &a->opt->store,
+                        (uint64_t)a->opt->cache_size, why.text, &a->uploads,
+                        err);
+    // it may be back before anybody looks
+    a->uploaded.error = *why.text ? EHOSTUNREACH : 0;
+    PRINT (a->uploaded.why, "%s", why.text);
+    return rc;
 }
 
 static int open_disk (struct aggregator *a, struct err *err)

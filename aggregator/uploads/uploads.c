@@ -506,6 +506,7 @@ static int start (struct uploads *u, const struct object_options *opt,
         (rc = object_place_write (u->root, &own, u->store, err)) < 0)
         return rc;
     u->probed = !*why;
+    u->state.error = *why ? EHOSTUNREACH : 0;
     PRINT (u->state.why, "%s", why);
     u->cache = (struct cache){ .root = u->root, .id = u->id, .store = u->store,
                                .most = cache_size, .stop = &u->stop };

@@ -59,7 +59,8 @@ struct uploads_state {
     uint64_t conflicts;         // segments whose object has other bytes, or that
                                 // were damaged here before they went
     int error;                  // errno of the last try; 0: it went well, or
-                                // has shown a conflict
+                                // has shown a conflict; EHOSTUNREACH: 'why' of
+                                // uploads_start
     char why[ERR_TEXT_MAX];     // its sentence, or ""
     char conflict[ERR_TEXT_MAX];        // of the last conflict, or ""
 };

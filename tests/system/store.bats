@@ -100,6 +100,17 @@ fsck_store ()                       # [OPTION]...
     stop_service
 }
 
+# Whoever reads the log would think that it is away until the next restart.
+@test "a store that is back before anything is uploaded is said to be back" {
+    stop_proxy
+    service --store "$STORE" --store-after 1s
+    says service.log event=store-failed
+    start_proxy
+    deliver j
+    eventually says service.log event=store-back
+    stop_service
+}
+
 # bats test_tags=faults
 @test "killed at any time, each segment is there once" {
     service --store "$STORE"
