@@ -2,6 +2,7 @@
 #ifndef ROLLCALL_STORE_STORE_PRIVATE_H
 #define ROLLCALL_STORE_STORE_PRIVATE_H
 
+#include "base/pace.h"
 #include "store/store.h"
 
 #define STORE_FULL_MAX 1024     // segments filled between two commits; a commit
@@ -35,6 +36,7 @@ struct store {
     struct segments *segments;  // to read with
     bool unsummed;              // some items may lack the checksum of their rows
     int64_t sum_ns;             // (monotonic) not before this are they looked for
+    struct pace sums;
 };
 
 /* Open or create a segment; if that fails, the current one stays open. */

@@ -14,6 +14,7 @@
 
 #define SUM_NS (100 * NS_PER_MS)        // store_sum_later takes so long at a time,
 #define SUM_SHARE 10                    // and then not for ten times as long
+#define SLOW_SUM_NS (10 * NS_PER_S)     // or this, if the disk is slow
 
 /* ---- which chunks ---- */
 
@@ -486,6 +487,7 @@ int store_sum_later (struct store *s, struct ledger *ledger, struct err *err)
 {
     int64_t now = clock_mono_ns ();
     struct summing some = { s, ledger, now + SUM_NS };
+    int64_t took_ns;
     int rc;
 
     if (!s->unsummed || now < s->sum_ns || segments_rest (s->segments))
@@ -495,6 +497,8 @@ int store_sum_later (struct store *s, struct ledger *ledger, struct err *err)
         return rc;
     rc = ledger_finish (ledger, ledger_sum_rows (ledger, sum_rows, &some, err),
                         err);
-    s->sum_ns = clock_mono_ns () + SUM_SHARE * (clock_mono_ns () - now);
+    took_ns = clock_mono_ns () - now;
+    s->sum_ns = now + took_ns + pace_pause (&s->sums, took_ns, SUM_SHARE, 0,
+                                            SLOW_SUM_NS);
     return rc;
 }

@@ -12,6 +12,7 @@
 #ifndef ROLLCALL_NET_NET_PRIVATE_H
 #define ROLLCALL_NET_NET_PRIVATE_H
 
+#include "base/pace.h"
 #include "net/net.h"
 
 #include <stdbool.h>
@@ -93,6 +94,7 @@ struct net {
     unsigned ending;                    // how many connections we have ended
     // partial_message.c
     bool looking;                       // its timer is set
+    struct pace looks;
 };
 
 /* ---- net_connection.c ---- */

@@ -24,6 +24,7 @@
                                         // limits
 #define LOOK_SHARE 100                  // at most 1/100 of the time is used for
                                         // checks
+#define SLOW_LOOK_NS (5 * NS_PER_S)     // if they do not take longer than 50 ms
 
 /* Limits for one connection, and for all.  An outsider cannot send a complete
  * message, but may have a connection for each descriptor, and a frame in each.
@@ -124,11 +125,10 @@ static void look (void *arg)
         sum += c->unread;
     }
     end_largest (n, sum);
-    wait_ns = LOOK_SHARE * (clock_mono_ns () - began_ns);
+    wait_ns = pace_pause (&n->looks, clock_mono_ns () - began_ns, LOOK_SHARE,
+                          LOOK_NS, SLOW_LOOK_NS);
     if (n->looking)
-        n->looking = loop_add_timer (n->loop,
-                                     wait_ns > LOOK_NS ? wait_ns : LOOK_NS,
-                                     look, n) == 0;
+        n->looking = loop_add_timer (n->loop, wait_ns, look, n) == 0;
 }
 
 void partial_message_watch (struct net *n)

@@ -58,6 +58,7 @@ struct owners {
     char run_dir[PATH_MAX];             // of this run, or ""
     int64_t since_ns, idle_ns;          // since 1970; 0: not begun; not idle
     int64_t looked_ns;                  // monotonic
+    struct pace looks;
     int64_t looked_wall_ns;             // since 1970: when that scan began
     struct item *items;
     void *by_path;                      // the same, for tsearch(3)

@@ -36,6 +36,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/pace.h"
 #include "discovery/finder.h"
 #include "discovery/watch.h"
 #include "disk/disk_quota.h"
@@ -128,6 +129,7 @@ struct analyses {
  */
 struct search {
     int64_t interval_ns;        // between scans
+    struct pace scans, searches;
     int64_t scan_began_ns;      // the latest one
     unsigned scans_after_end;   // of COMMANDs
     int64_t began_ns;           // the latest search

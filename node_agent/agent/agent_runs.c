@@ -22,6 +22,7 @@
 
 #define LOOK_NS (100 * NS_PER_MS)       // between scans, while there are rivals
 #define LOOK_SHARE 50                   // or 50 times what a scan took (2 %)
+#define SLOW_LOOK_NS (5 * NS_PER_S)     // and not longer
 #define FRESH_NS (20 * NS_PER_MS)       // a scan this young is not repeated
 #define LOST_NS (60 * NS_PER_S)         // a killed agent's COMMAND may write
                                         // before there is another agent
@@ -242,14 +243,14 @@ void owners_look (struct owners *o, int64_t after_ns)
 void owners_look_again (void *arg)
 {
     struct agent *a = arg;
-    int64_t began = clock_mono_ns (), took;
+    int64_t began = clock_mono_ns (), pause_ns;
 
     if (!agent_has_rivals (a))
         return;                 // until somebody says that it is one
     owners_look (a->owners, 0);
-    took = (clock_mono_ns () - began) * LOOK_SHARE;
-    (void)loop_add_timer (a->loop, took > LOOK_NS ? took : LOOK_NS,
-                          owners_look_again, a);
+    pause_ns = pace_pause (&a->owners->looks, clock_mono_ns () - began,
+                           LOOK_SHARE, LOOK_NS, SLOW_LOOK_NS);
+    (void)loop_add_timer (a->loop, pause_ns, owners_look_again, a);
 }
 
 bool owners_is_strangers (const struct owners *o, const struct item *n)

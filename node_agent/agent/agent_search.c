@@ -12,9 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SCAN_NS (250 * NS_PER_MS)       // between searches, at least
-#define SCAN_MAX_NS (2 * NS_PER_S)      // and at most
-#define SCAN_SHARE 50                   // or 50 times what a search took (2 %)
+#define SCAN_NS (250 * NS_PER_MS)       // between scans while there is much to do
+#define SCAN_MAX_NS (2 * NS_PER_S)      // and while there is nothing to do
+#define SCAN_SHARE 50                   // or 50 times what one took (2 %)
+#define SLOW_SCAN_NS (10 * NS_PER_S)    // and not longer, if scans are slow
+#define SLOW_SEARCH_NS (300 * NS_PER_S) // the same of searches
 #define SEEN_BATCH 256                  // captures in one transaction
 #define FAILURE_NS (60 * NS_PER_S)      // one line about failures in this time
 
@@ -149,14 +151,21 @@ static void note_unsearched (struct agent *a)
     }
 }
 
-/* Call 'fn' again; this call took so long. */
-static void later (struct agent *a, int64_t took, loop_fn *fn)
+/* Scan again; this scan took so long. */
+static void scan_later (struct agent *a, int64_t took_ns)
 {
-    int64_t delay_ns = took * SCAN_SHARE;
+    (void)loop_add_timer (a->loop,
+                          pace_pause (&a->search.scans, took_ns, SCAN_SHARE,
+                                      a->search.interval_ns, SLOW_SCAN_NS),
+                          agent_scan, a);
+}
 
-    if (delay_ns < a->search.interval_ns)
-        delay_ns = a->search.interval_ns;
-    (void)loop_add_timer (a->loop, delay_ns, fn, a);
+static void search_later (struct agent *a, int64_t took_ns)
+{
+    (void)loop_add_timer (a->loop,
+                          pace_pause (&a->search.searches, took_ns, SCAN_SHARE,
+                                      a->search.interval_ns, SLOW_SEARCH_NS),
+                          agent_search, a);
 }
 
 /* Half of the time is left to deliver captures that do not settle. */
@@ -217,7 +226,7 @@ void agent_scan (void *arg)
         a->search.scans_after_end++;
     took = clock_mono_ns () - began;
     choose_interval (a);
-    later (a, took, agent_scan);
+    scan_later (a, took);
     a->end.check (a);
 }
 
@@ -277,7 +286,7 @@ static void on_searched (void *arg, struct finder_result *results, size_t n)
     if (draining && !a->search.complete)
         (void)loop_add_timer (a->loop, 0, agent_search, a);     // the last
     else
-        later (a, clock_mono_ns () - a->search.began_ns, agent_search);
+        search_later (a, clock_mono_ns () - a->search.began_ns);
 }
 
 void agent_search_again (struct agent *a, int64_t moved_ns)
