@@ -15,8 +15,11 @@
 #define SCAN_NS (250 * NS_PER_MS)       // between scans while there is much to do
 #define SCAN_MAX_NS (2 * NS_PER_S)      // and while there is nothing to do
 #define SCAN_SHARE 50                   // or 50 times what one took (2 %)
-#define SLOW_SCAN_NS (10 * NS_PER_S)    // and not longer, if scans are slow
-#define SLOW_SEARCH_NS (300 * NS_PER_S) // the same of searches
+#define SLOW_NS (10 * NS_PER_S)         // and not longer, if scans are slow
+#define SLOW_SEARCH_SHARE 5             // if searches are, then five times what
+#define SLOW_SEARCH_NS (30 * NS_PER_S)  // one took, at least this, and at most
+#define SLOWEST_NS (300 * NS_PER_S)     // this: a file server is not asked all
+                                        // the time
 #define SEEN_BATCH 256                  // captures in one transaction
 #define FAILURE_NS (60 * NS_PER_S)      // one line about failures in this time
 
@@ -156,15 +159,20 @@ static void scan_later (struct agent *a, int64_t took_ns)
 {
     (void)loop_add_timer (a->loop,
                           pace_pause (&a->search.scans, took_ns, SCAN_SHARE,
-                                      a->search.interval_ns, SLOW_SCAN_NS),
+                                      a->search.interval_ns, SLOW_NS),
                           agent_scan, a);
 }
 
 static void search_later (struct agent *a, int64_t took_ns)
 {
+    int64_t most_ns = took_ns > SLOWEST_NS / SLOW_SEARCH_SHARE
+                          ? SLOWEST_NS : took_ns * SLOW_SEARCH_SHARE;
+
+    if (most_ns < SLOW_SEARCH_NS)
+        most_ns = SLOW_SEARCH_NS;
     (void)loop_add_timer (a->loop,
                           pace_pause (&a->search.searches, took_ns, SCAN_SHARE,
-                                      a->search.interval_ns, SLOW_SEARCH_NS),
+                                      a->search.interval_ns, most_ns),
                           agent_search, a);
 }
 
