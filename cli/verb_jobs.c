@@ -256,7 +256,6 @@ static int list_json (const struct jobs_options *opt, struct listing *l,
 {
     struct json_out out = { .f = stdout, .comma = ", ", .colon = ": " };
     struct json *runs = json_object ();
-    char *text;
     int rc;
 
     l->out = &out;
@@ -265,13 +264,7 @@ static int list_json (const struct jobs_options *opt, struct listing *l,
     rc = catalogue_each (l->jobs->catalogue, f, list_job, l, err);
     json_out_close (&out, ']');
     add_runs (opt, runs);
-    if ((text = json_print (json_get (runs, "runs"), false))) {
-        json_out_key (&out, "runs");
-        json_out_raw (&out, text);
-    }
-    json_out_close (&out, '}');
-    (void)fputc ('\n', stdout);
-    free (text);
+    jobs_end_json (&out, runs);
     json_free (runs);
     return rc;
 }
