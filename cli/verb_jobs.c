@@ -493,8 +493,8 @@ int verb_jobs (int argc, char **argv)
     opt.root = cli_first_root (&opt.where);
     if (cli_asks_several (&opt.where) &&
         (rest != argc || opt.expect >= 0 || opt.postgres.uri))
-        return FAIL (EXIT_USAGE, "name one root: several aggregators are only "
-                     "asked for their jobs");
+        return FAIL (EXIT_USAGE, "several aggregators can only be asked for "
+                     "their jobs: name one root");
     if (rest != argc)
         return correct (&opt, argc - rest, argv + rest);
     if (opt.job && !cli_valid_job (opt.job))

@@ -231,6 +231,6 @@ int verb_status (int argc, char **argv)
     if (!cli_asks_several (&opt.where))
         return status_of_host (&opt, argc - rest, argv + rest);
     return rest == argc ? status_of_all (&opt)
-                        : FAIL (EXIT_USAGE, "of several aggregators only their "
-                                "own status is shown: no JOB and no DIR");
+                        : FAIL (EXIT_USAGE, "several aggregators only show "
+                                "what they do themselves: name no JOB and no DIR");
 }

@@ -201,7 +201,7 @@ int jobs_of_all (const struct command_spec *c, const struct cli_places *p,
 
     if (status == 0 && job && j.n == 0) {
         status = cli_fail (c, j.away > 0 ? EX_UNAVAILABLE : EX_NOINPUT,
-                           "no aggregator that answers has such a job %s",
+                           "no aggregator that answers lists a job %s",
                            job);
     } else if (status == 0) {
         rc = json ? put_json (&j, runs) : put_table (&j, width);

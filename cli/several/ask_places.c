@@ -130,7 +130,7 @@ static int end_remote (struct remote_view *r, struct err *why)
     (void)pthread_join (r->thread, NULL);
     rc = r->rc < 0 ? r->rc : r->end.status;
     if (r->lost && !r->end.text[0])
-        PRINT (r->end.text, "it had more messages than are shown");
+        PRINT (r->end.text, "not all of its messages are shown");
     (void)err_set (why, EIO, "%s",
                    without_name (r->rc < 0 ? r->err.text : r->end.text,
                                  r->place->name));
@@ -373,7 +373,7 @@ static int pass_on (struct passing *x, size_t most, struct place_view *v,
         return err_set (why, EBADMSG, "its answer is too long");
     if (rc == -ECANCELED)
         return err_set (why, EPIPE, "interrupted");
-    return rc < 0 ? err_sys (why, -rc, "cannot take its answer") : status;
+    return rc < 0 ? err_sys (why, -rc, "cannot read its answer") : status;
 }
 
 /* The messages that were kept. */

@@ -233,9 +233,9 @@ int job_copies_ask (const struct command_spec *c, const struct cli_places *p,
         qsort (ret->list, ret->n, sizeof (*ret->list), by_name);
     drop_repeated (ret);
     if (ret->strange > 0 && c)
-        (void)cli_fail (c, 0, "%zu entr%s left out: no job has such a name, or "
-                        "it was named twice by one aggregator", ret->strange,
-                        ret->strange == 1 ? "y" : "ies");
+        (void)cli_fail (c, 0, "%zu job%s left out: one aggregator listed it "
+                        "twice, or its name cannot be one", ret->strange,
+                        ret->strange == 1 ? " is" : "s are");
     return 0;
 }
 

@@ -94,7 +94,7 @@ static void put_postgres (struct grid *g, const struct json *j)
                                           ? "is up to date"
                                           : "has not answered yet");
     else
-        PRINT (line, "PostgreSQL lacks %lld job%s, the first since %lld s",
+        PRINT (line, "PostgreSQL lacks %lld job%s, the oldest for %lld s",
                (long long)n, units_s ((uint64_t)n), (long long)s);
     grid_line (g, line);
     if (*why)
@@ -113,7 +113,7 @@ static void put_cache (struct grid *g, const struct json *j)
         return;
     units_bytes_text (local, have);
     units_bytes_text (most, limit);
-    PRINT (line, "%s of segments are here, %s is the limit; %lld let go since the start",
+    PRINT (line, "%s of segments are here, of at most %s; %lld went since the start",
            have, limit, (long long)cli_number (j, "evicted"));
     grid_line (g, line);
     if (linked > 0) {
