@@ -427,8 +427,8 @@ static int at_several (const struct archive_options *opt,
         return archive_get_of_all (opt, argc, argv);
     if (strcmp (v->name, "ls") == 0)
         return archive_ls_of_all (opt, argc > 1 ? argv[1] : NULL);
-    return FAIL (EXIT_USAGE, "%s: name one root: several aggregators are only "
-                 "asked with ls and get", v->name);
+    return FAIL (EXIT_USAGE, "%s works on one root: only ls and get ask "
+                 "several aggregators", v->name);
 }
 
 int verb_archive (int argc, char **argv)

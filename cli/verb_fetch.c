@@ -162,7 +162,7 @@ static void print_state (const struct json *j, const char *job)
         print_came (j, job);
     else if (*raw_at)
         (void)printf ("raw files of this job are delivered to %s: they are "
-                      "there, unless its agents run without --spread now",
+                      "there, unless its agents no longer have --spread",
                       utf8_escape (raw_at, UTF8_COLUMN, shown));
     else if (strcmp (state, "no-agent") == 0)
         (void)printf ("no agent of host %s is connected: start rollcall-agent "

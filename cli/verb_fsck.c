@@ -45,8 +45,8 @@ static const struct option_spec options[] = {
       "the root is a copy from a backup, they may be all that is left of what "
       "came later."),
     OPTION_SWITCH_BESIDE ("store", "take-over", struct fsck_options, take_over,
-      "The objects of this root's id are this root's from now on: the one that "
-      "wrote them, whose backup this one was made of, is gone for good."),
+      "From now on the objects with this root's id belong to this root: the one "
+      "that wrote them, from whose backup this one was made, is gone for good."),
     CLI_RESULT_OPTIONS (struct fsck_options),
 };
 

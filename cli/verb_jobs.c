@@ -256,7 +256,6 @@ static int list_json (const struct jobs_options *opt, struct listing *l,
 {
     struct json_out out = { .f = stdout, .comma = ", ", .colon = ": " };
     struct json *runs = json_object ();
-    char *text;
     int rc;
 
     l->out = &out;
@@ -265,13 +264,7 @@ static int list_json (const struct jobs_options *opt, struct listing *l,
     rc = catalogue_each (l->jobs->catalogue, f, list_job, l, err);
     json_out_close (&out, ']');
     add_runs (opt, runs);
-    if ((text = json_print (json_get (runs, "runs"), false))) {
-        json_out_key (&out, "runs");
-        json_out_raw (&out, text);
-    }
-    json_out_close (&out, '}');
-    (void)fputc ('\n', stdout);
-    free (text);
+    jobs_end_json (&out, runs);
     json_free (runs);
     return rc;
 }
@@ -500,8 +493,8 @@ int verb_jobs (int argc, char **argv)
     opt.root = cli_first_root (&opt.where);
     if (cli_asks_several (&opt.where) &&
         (rest != argc || opt.expect >= 0 || opt.postgres.uri))
-        return FAIL (EXIT_USAGE, "name one root: several aggregators are only "
-                     "asked for their jobs");
+        return FAIL (EXIT_USAGE, "several aggregators can only be asked for "
+                     "their jobs: name one root");
     if (rest != argc)
         return correct (&opt, argc - rest, argv + rest);
     if (opt.job && !cli_valid_job (opt.job))

@@ -418,11 +418,12 @@ static int check_options (const struct trend_options *opt)
     if (opt->html && !*opt->html)
         return FAIL (EXIT_USAGE, "--html: FILE is empty");
     if (opt->postgres.uri && cli_asks_several (&opt->where))
-        return FAIL (EXIT_USAGE, "--postgres has the jobs of all that pushed: "
-                     "name no aggregators, and no --root");
+        return FAIL (EXIT_USAGE, "--postgres has the jobs of all roots that were "
+                     "pushed: leave out --aggregators and --root");
     if (opt->facts && (opt->html || opt->json || opt->postgres.uri ||
                        cli_asks_several (&opt->where)))
-        return FAIL (EXIT_USAGE, "--facts is of one root, and alone");
+        return FAIL (EXIT_USAGE, "--facts takes one root, and no --html, --json "
+                     "or --postgres");
     if (opt->html && stat (opt->html, &st) == 0 && S_ISDIR (st.st_mode))
         return FAIL (EXIT_USAGE, "%s is a directory: give --html a file",
                      opt->html);

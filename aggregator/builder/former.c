@@ -187,16 +187,6 @@ static bool is_told (const struct page_scan *s, unsigned tree)
     return kind && n == 5 && memcmp (kind, "clock", n) == 0;
 }
 
-static int copy_row (const struct page_scan *s, struct page_writer *w,
-                     struct err *err)
-{
-    struct page_value values[PAGE_SCAN_COLUMNS];
-
-    for (unsigned i = 0; i < s->ncolumns; i++)
-        values[i] = page_scan_value (s, i);
-    return page_writer_row (w, s->rowid, values, s->ncolumns, err);
-}
-
 /* Whole leaves, where there are. */
 static int copy_tree (struct former_reader *r, unsigned tree,
                       struct page_writer *w, int64_t last, struct err *err)
@@ -212,7 +202,7 @@ static int copy_tree (struct former_reader *r, unsigned tree,
         if (leaf)
             rc = page_writer_leaf (w, first, end, leaf, err);
         else if (!is_told (s, tree))
-            rc = copy_row (s, w, err);
+            rc = page_scan_copy (s, w, err);
         if (rc == 0)
             rc = advance (r, tree, err);
         if (rc == 0 && atomic_load (r->f->cancel))

@@ -75,16 +75,6 @@ static void note_page (struct done_pages *g, uint32_t page)
     g->n++;
 }
 
-static int copy_row (const struct page_scan *s, struct page_writer *w,
-                     struct err *err)
-{
-    struct page_value values[PAGE_SCAN_COLUMNS];
-
-    for (unsigned i = 0; i < s->ncolumns; i++)
-        values[i] = page_scan_value (s, i);
-    return page_writer_row (w, s->rowid, values, s->ncolumns, err);
-}
-
 /* Keys of rows that follow each other and are of one rank. */
 struct keys {
     struct page_writer *writer; // NULL: the table has no index
@@ -137,7 +127,7 @@ static int copy_range (const struct copy *c, uint32_t root, int64_t first,
         if (s.rowid > end)
             leaf = page_scan_whole_leaf (&s, last, &end);
         rc = leaf ? page_writer_leaf (w, s.rowid, end, leaf, err)
-             : s.rowid > end ? copy_row (&s, w, err) : 0;
+             : s.rowid > end ? page_scan_copy (&s, w, err) : 0;
         if (leaf)
             note_page (&done, s.leaf_page);
         if (rc == 0 && keys->writer)

@@ -2,6 +2,7 @@
 #include "builder/split.h"
 
 #include "base/clock.h"
+#include "base/cmp.h"
 #include "base/texts.h"
 #include "base/vec.h"
 
@@ -33,21 +34,21 @@ static int make_units (struct split *d, struct texts *hosts)
     return 0;
 }
 
+static int by_block (const void *unit, const void *block)
+{
+    uint64_t a = ((const struct split_unit *)unit)->block;
+    uint64_t b = *(const uint64_t *)block;
+
+    return (a > b) - (a < b);
+}
+
 struct split_unit *split_unit_at (const struct split *d, int64_t row)
 {
     uint64_t block = (uint64_t)row >> SPLIT_BLOCK_BITS;
-    size_t low = 0, high = d->nunits;
+    size_t i = cmp_place (&block, d->units, d->nunits, sizeof (*d->units),
+                          by_block);
 
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (d->units[mid].block < block)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < d->nunits && d->units[low].block == block ? &d->units[low]
-                                                           : NULL;
+    return i < d->nunits && d->units[i].block == block ? &d->units[i] : NULL;
 }
 
 static uint64_t bytes_of (const struct row_span *s)

@@ -111,13 +111,13 @@ static int say_group (struct settling *s, struct err *err)
     char text[512], few[128] = "";
 
     if (s->nranks < expected)
-        (void)snprintf (few, sizeof (few), "; these are %u of %lld: their "
-                        "waits are lower bounds", s->nranks,
+        (void)snprintf (few, sizeof (few), ". Only %u of %lld ranks are here, "
+                        "so these waits are lower bounds", s->nranks,
                         (long long)expected);
-    (void)snprintf (text, sizeof (text), "the traces declare no groups: their "
-                    "ops are assigned to one group of %u ranks, since all "
-                    "ranks did the same ops and %zu of them end together "
-                    "(within %.3f ms; one takes %.3f ms)%s", s->nranks,
+    (void)snprintf (text, sizeof (text), "the traces declare no groups. Their "
+                    "ops count as those of one group of %u ranks, since all "
+                    "ranks did the same ops, and %zu of them end together: "
+                    "within %.3f ms, while one takes %.3f ms%s", s->nranks,
                     s->found.common, s->found.off_ms, s->found.median_ms, few);
     return undeclared_write_say (s, text, err);
 }
@@ -126,7 +126,7 @@ int settling_refuse (struct settling *s, struct err *err)
 {
     char text[512];
 
-    (void)snprintf (text, sizeof (text), "the traces declare no groups: "
+    (void)snprintf (text, sizeof (text), "the traces declare no groups. "
                     "group_name stays NULL, and there are no waits: "
                     "%s", s->why);
     return undeclared_write_say (s, text, err);

@@ -188,7 +188,7 @@ static int not_written (struct getting *g, const char *path, int rc,
     }
     if (rc == -EEXIST)
         return cli_fail (g->command, rc, "%s/%s exists, and nothing is "
-                         "overwritten: name a directory that does not have it",
+                         "overwritten: name another directory",
                          g->dir, path);
     return cli_fail (g->command, rc, "%s/%s: %s", g->dir, path, err->text);
 }

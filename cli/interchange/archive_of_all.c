@@ -22,6 +22,7 @@
 #define SEEN_MAX (20u << 20)    // raw files of divided jobs, at some 40 bytes: of
                                 // 100,000 ranks with 200 each
 #define BEGINS "{\"items\": ["
+#define ENDS "]}"
 
 /* ---- which items ---- */
 
@@ -32,8 +33,9 @@ struct seen {
 
 struct all_items {
     const struct archive_options *opt;
-    const struct job_copies *copies;
-    const struct cli_place *place;      // whose list comes
+    struct job_copies *copies;
+    const struct cli_place *place;      // whose list comes, ...
+    bool begun, ended;          // ... what has come of it
     struct item_list list;
     struct map seen;
 };
@@ -109,51 +111,58 @@ static bool read_item (const struct json *o, struct listed_item *i)
            is_word (i->state) && is_word (i->content);
 }
 
-static int damaged (const struct all_items *x)
-{
-    return FAIL (x->opt, -EBADMSG, "%s: its answer is damaged, or none",
-                 x->place->name);
-}
-
 static int add_item (struct all_items *x, const char *text, size_t n,
-                     struct listed_item *i)
+                     struct listed_item *i, struct err *err)
 {
     int rc = is_wanted (x, i);
 
     if (rc < 0)
-        return FAIL (x->opt, rc, "%s", rc == -ENOMEM
-                         ? "no memory for a list" : "there are more raw files of "
-                           "divided jobs than can be compared: name a job");
+        return err_set (err, -rc, "%s", rc == -ENOMEM
+                            ? "no memory for a list" : "there are more raw files "
+                              "of divided jobs than can be compared: name a job");
     i->at = x->place->name;
     if (rc > 0)
         item_list_add (&x->list, i, text, n);
     return 0;
 }
 
-/* A line that archive_ls has printed: one object of a list. */
-static int take_line (void *arg, const char *line)
+/* A line that archive_ls has printed: one object of a list; the first one begins
+ * the list, and the last one ends it.
+ */
+static int take_line (void *arg, const char *line, struct err *err)
 {
     struct all_items *x = arg;
-    size_t begins = sizeof (BEGINS) - 1, n;
+    size_t begins = sizeof (BEGINS) - 1, ends = sizeof (ENDS) - 1, n;
     struct listed_item i;
     struct json *o;
     int rc;
 
-    if (strncmp (line, BEGINS, begins) == 0)
+    if (!x->begun && strncmp (line, BEGINS, begins) == 0) {
+        x->begun = true;
         line += begins;
-    if (!*line || strcmp (line, "]}") == 0)
-        return 0;
+    }
     n = strlen (line);
-    n -= line[n - 1] == ',' ? 1 : n > 2 && strcmp (line + n - 2, "]}") == 0 ? 2 : 0;
+    if (n >= ends && strcmp (line + n - ends, ENDS) == 0) {
+        x->ended = true;
+        n -= ends;
+    } else if (n > 0 && line[n - 1] == ',') {
+        n--;
+    }
+    if (n == 0)
+        return 0;
     o = json_parse (line, n, NULL);
-    rc = o && read_item (o, &i) ? add_item (x, line, n, &i) : damaged (x);
+    rc = x->begun && o && read_item (o, &i)
+             ? add_item (x, line, n, &i, err)
+             : err_set (err, EBADMSG, "its answer is damaged, or none");
     json_free (o);
     return rc;
 }
 
 /* ---- the list ---- */
 
-/* Ask one for its items of a job, or of all (NULL): an exit status. */
+/* Ask one for its items of a job, or of all (NULL).  Who does not give all of them
+ * is named: an exit status.
+ */
 static int list_of_place (struct all_items *x, const struct cli_place *place,
                           const char *job)
 {
@@ -161,18 +170,25 @@ static int list_of_place (struct all_items *x, const struct cli_place *place,
     char *const words[] = { (char *)(uintptr_t)"ls",
                             (char *)(uintptr_t)job };
     struct json *request;
-    struct place_view v;
-    struct err err = { "" };
-    int rc;
+    struct err why = { "" };
+    int status;
 
     asked.json = true;
     asked.width = -1;
     request = cli_view_request (x->opt->command, &asked, job ? 2 : 1, words);
     x->place = place;
-    rc = place_begin (place, request, &v, &err);
+    x->begun = x->ended = false;
+    status = place_each_line (x->opt->command, place, request, take_line, x,
+                              &why);
     json_free (request);
-    return rc < 0 ? FAIL (x->opt, EX_OSERR, "%s", err.text)
-                  : place_each_line (x->opt->command, &v, take_line, x);
+    if (status == 0 && !x->ended) {
+        status = EX_DATAERR;
+        (void)err_set (&why, EBADMSG, x->begun ? "its list has no end"
+                                               : "it gave no list");
+    }
+    if (status != 0)
+        job_copies_lost (x->opt->command, x->copies, place, why.text);
+    return status;
 }
 
 /* Whether a place has something that will be listed. */
@@ -218,12 +234,12 @@ static int finish_list (struct all_items *x)
     return cli_flush (x->opt->command, rc);
 }
 
-/* 0, or the exit status of the first place that failed; -1: it could not be
- * printed.
+/* 0; EXIT_NOT_ALL: of one place not all; the exit status of the first that failed:
+ * there is nothing; or -1: it could not be printed.
  */
 static int list_copies (const struct archive_options *opt,
-                        const struct cli_places *p,
-                        const struct job_copies *j, const char *job)
+                        const struct cli_places *p, struct job_copies *j,
+                        const char *job)
 {
     struct all_items x = { .opt = opt, .copies = j,
                            .seen = MAP (struct seen, 2) };
@@ -232,6 +248,8 @@ static int list_copies (const struct archive_options *opt,
     if (item_list_begin (&x.list, opt, j->nplaces > 1) != 0)
         return -1;
     status = list_each (&x, p, job);
+    if (status > 0 && x.list.printed > 0)
+        status = EXIT_NOT_ALL;
     if (finish_list (&x) != 0)
         status = -1;
     map_fini (&x.seen);

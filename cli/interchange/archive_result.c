@@ -109,8 +109,8 @@ int archive_result (const struct archive_options *opt, struct archive *a,
     if (status)
         return status;
     if (part && !parts_is_name (part))
-        return FAIL (opt, EXIT_USAGE, "%s is no part of a result: the table "
-                     "Part of its analysis.db names them", part);
+        return FAIL (opt, EXIT_USAGE, "%s cannot be the name of a part: the "
+                     "table Part of analysis.db has their names", part);
     if (!path_of (a, job, part ? part : BUILD_DB_NAME, path))
         return nothing_of (opt, a, job);
     fd = fileio_open_at (AT_FDCWD, path, &err);

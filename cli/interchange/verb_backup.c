@@ -90,7 +90,7 @@ static int tell (const struct command_spec *c, const struct backup_options *opt,
                   (unsigned long long)s->segments, units_s (s->segments), bytes,
                   copied);
     if (s->linked > 0)
-        (void)printf (", linked %s (on disk once, for the root and for this; "
+        (void)printf (", linked %s (on disk only once, shared with the root; "
                       "--copy copies it)", linked);
     (void)putchar ('\n');
     return cli_flush (c, 0);
@@ -219,8 +219,8 @@ static int tell_taken (const struct backup_options *opt, const char *root,
                   "%zu job%s, %zu known to lack something\n", root,
                   (unsigned long long)s->segments, units_s (s->segments), bytes,
                   read, s->jobs, units_s (s->jobs), s->lacking);
-    (void)printf ("what arrived after %s was not in the store: agents deliver it "
-                  "again, as far as they have it\n",
+    (void)printf ("what arrived after %s was not in the store: agents that still "
+                  "have it deliver it again\n",
                   *newest ? newest : "the beginning");
     return cli_flush (&restore_command, 0);
 }

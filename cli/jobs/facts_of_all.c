@@ -6,11 +6,12 @@
 
 #include "postgres/facts_lines.h"
 
+#include <errno.h>
 #include <string.h>
 
 struct coming {
     const struct command_spec *c;
-    const struct job_copies *copies;
+    struct job_copies *copies;
     const struct cli_place *place;      // whose lines come
     struct facts_lines lines;
 };
@@ -28,42 +29,29 @@ static bool is_wanted (void *arg, const char *job, const char **path)
     return true;
 }
 
-static int take_line (void *arg, const char *line)
+static int take_line (void *arg, const char *line, struct err *err)
 {
     struct coming *x = arg;
-    struct err err = { "" };
-    int rc = facts_lines_take (&x->lines, line, &err);
 
-    return rc < 0 ? cli_fail (x->c, rc, "%s: %s", x->place->name, err.text) : 0;
+    return facts_lines_take (&x->lines, line, err);
 }
 
-/* 0, or an exit status after a message. */
-static int take_lines (struct coming *x, const struct cli_place *place,
-                       const struct json *request)
-{
-    struct place_view v;
-    struct err err = { "" };
-
-    x->place = place;
-    return place_begin (place, request, &v, &err) < 0
-               ? cli_fail (x->c, EX_OSERR, "%s", err.text)
-               : place_each_line (x->c, &v, take_line, x);
-}
-
-/* 1; 0: it is not whole, as was said; or an error. */
+/* Who does not give all of its facts is named, and gives none; or an error. */
 static int take_place (struct coming *x, const struct cli_place *place,
                        const struct json *request, struct err *err)
 {
+    struct err why = { "" };
     int rc = facts_lines_begin_root (&x->lines, err), status;
 
     if (rc < 0)
         return rc;
-    status = take_lines (x, place, request);
+    x->place = place;
+    status = place_each_line (x->c, place, request, take_line, x, &why);
     if (status == 0 && !x->lines.begun)
-        status = cli_fail (x->c, EX_DATAERR, "%s: its answer is damaged, or none",
-                           place->name);
-    rc = facts_lines_end_root (&x->lines, status == 0, err);
-    return rc < 0 ? rc : status == 0;
+        status = err_set (&why, EBADMSG, "it gave no facts");
+    if (status != 0)
+        job_copies_lost (x->c, x->copies, place, why.text);
+    return facts_lines_end_root (&x->lines, status == 0, err);
 }
 
 static bool has_best (const struct job_copies *j, const struct cli_place *place)
@@ -76,17 +64,14 @@ static bool has_best (const struct job_copies *j, const struct cli_place *place)
 }
 
 static int take_all (struct coming *x, const struct cli_places *p,
-                     const struct json *request, struct catalogue *c,
-                     bool *some)
+                     const struct json *request, struct catalogue *c)
 {
     struct err err = { "" };
     int rc = facts_lines_begin (&x->lines, c, is_wanted, x, &err), end;
 
     for (size_t i = 0; i < p->n && rc >= 0; i++) {
-        if (!has_best (x->copies, &p->list[i]))
-            continue;
-        rc = take_place (x, &p->list[i], request, &err);
-        *some |= rc == 0;
+        if (has_best (x->copies, &p->list[i]))
+            rc = take_place (x, &p->list[i], request, &err);
     }
     end = facts_lines_end (&x->lines, rc < 0 ? NULL : &err);
     return rc < 0 || end < 0 ? cli_fail (x->c, EX_OSERR, "%s", err.text) : 0;
@@ -105,6 +90,8 @@ int facts_of_all (const struct command_spec *c, const struct cli_places *p,
         return status;
     if (catalogue_open_copy (&ret->catalogue, &err) < 0)
         return cli_fail (c, EX_OSERR, "%s", err.text);
-    *some = job_copies_tell (c, j) > 0 || j->away > 0;
-    return take_all (&x, p, facts, ret->catalogue, some);
+    *some = job_copies_tell (c, j) > 0;
+    status = take_all (&x, p, facts, ret->catalogue);
+    *some = *some || j->away > 0;
+    return status;
 }

@@ -156,10 +156,22 @@ static int put_members (struct json_out *out, const struct job_copy *c)
     return 0;
 }
 
+void jobs_end_json (struct json_out *out, const struct json *runs)
+{
+    char *text = json_print (json_get (runs, "runs"), false);
+
+    if (text) {
+        json_out_key (out, "runs");
+        json_out_raw (out, text);
+    }
+    json_out_close (out, '}');
+    (void)fputc ('\n', out->f);
+    free (text);
+}
+
 static int put_json (const struct job_copies *j, const struct json *runs)
 {
     struct json_out out = { .f = stdout, .comma = ", ", .colon = ": " };
-    char *text;
     int rc = 0;
 
     json_out_open (&out, '{');
@@ -173,13 +185,7 @@ static int put_json (const struct job_copies *j, const struct json *runs)
     }
     json_out_close (&out, ']');
     job_copies_silent (j, &out);
-    if ((text = json_print (json_get (runs, "runs"), false))) {
-        json_out_key (&out, "runs");
-        json_out_raw (&out, text);
-    }
-    json_out_close (&out, '}');
-    (void)fputc ('\n', stdout);
-    free (text);
+    jobs_end_json (&out, runs);
     return rc;
 }
 
@@ -195,7 +201,7 @@ int jobs_of_all (const struct command_spec *c, const struct cli_places *p,
 
     if (status == 0 && job && j.n == 0) {
         status = cli_fail (c, j.away > 0 ? EX_UNAVAILABLE : EX_NOINPUT,
-                           "no aggregator that answers has such a job %s",
+                           "no aggregator that answers lists a job %s",
                            job);
     } else if (status == 0) {
         rc = json ? put_json (&j, runs) : put_table (&j, width);

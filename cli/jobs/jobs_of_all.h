@@ -13,4 +13,7 @@ int jobs_of_all (const struct command_spec *c, const struct cli_places *p,
                  const struct json *request, const char *job, bool json,
                  int64_t width, const struct json *runs);
 
+/* The end of a list of jobs: the member "runs", if 'runs' has it. */
+void jobs_end_json (struct json_out *out, const struct json *runs);
+
 #endif

@@ -80,7 +80,8 @@ static int get_steps (struct wire *w, struct steps_filter *steps,
     int rc = 0;
 
     if (!at)
-        rc = err_set (err, EBADMSG, "rank 0 says what is not understood");
+        rc = err_set (err, EBADMSG, "rank 0 sent something that is not understood "
+                      "here");
     else if (!list)
         rc = err_set (err, ENOMEM, "no memory to read captures");
     else if (*list)

@@ -82,8 +82,8 @@ static const struct option_spec options[] = {
       "Deliver to so many of the --aggregators."),
     OPTION_NUMBER_BESIDE ("aggregators", "spread", struct run_options, spread, "N",
       "0", NULL, 0, CAPTURE_WORLD_LIMIT,
-      "Of runs with more ranks than this, raw files go to one of the "
-      "--aggregators by host; 0: each run goes whole to one."),
+      "In runs with more ranks than this, the raw files of each host go to one "
+      "of the --aggregators; 0: each run goes whole to one."),
     OPTION (DURATION, "away", 0, struct run_options, away_ns, "TIME", "30s",
       NULL,
       "One of the --aggregators that was not heard for so long is away: the "

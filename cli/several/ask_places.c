@@ -5,6 +5,8 @@
  */
 #include "several/ask_places.h"
 
+#include "shared/streams.h"
+
 #include "base/thread.h"
 #include "base/utf8.h"
 #include "json/json_out.h"
@@ -15,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +113,15 @@ static int begin_remote (const struct cli_place *place,
     return err_sys (err, -rc, "cannot ask %s", place->name);
 }
 
+/* Without its name, which whoever tells it puts before it. */
+static const char *without_name (const char *text, const char *name)
+{
+    size_t n = strlen (name);
+
+    return strncmp (text, name, n) == 0 && strncmp (text + n, ": ", 2) == 0
+               ? text + n + 2 : text;
+}
+
 static int end_remote (struct remote_view *r, struct err *why)
 {
     int rc;
@@ -118,8 +130,10 @@ static int end_remote (struct remote_view *r, struct err *why)
     (void)pthread_join (r->thread, NULL);
     rc = r->rc < 0 ? r->rc : r->end.status;
     if (r->lost && !r->end.text[0])
-        PRINT (r->end.text, "it had more messages than are shown");
-    (void)err_set (why, EIO, "%s", r->rc < 0 ? r->err.text : r->end.text);
+        PRINT (r->end.text, "not all of its messages are shown");
+    (void)err_set (why, EIO, "%s",
+                   without_name (r->rc < 0 ? r->err.text : r->end.text,
+                                 r->place->name));
     free (r->question);
     free (r);
     return rc;
@@ -159,14 +173,17 @@ static int begin_process (const struct cli_place *place,
     return rc < 0 ? err_sys (err, -rc, "cannot start rollcall") : 0;
 }
 
-static int end_process (pid_t pid)
+static int end_process (pid_t pid, struct err *why)
 {
     int status = 0;
 
     while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
         ;
-    return WIFEXITED (status) ? WEXITSTATUS (status)
-                              : 128 + WTERMSIG (status);
+    if (WIFEXITED (status))
+        return WEXITSTATUS (status);
+    if (WTERMSIG (status) == SIGPIPE)
+        return -EPIPE;
+    return err_set (why, EIO, "it was killed (signal %d)", WTERMSIG (status));
 }
 
 /* ---- either ---- */
@@ -202,7 +219,7 @@ int place_end (struct place_view *v, struct err *why)
     // whoever still writes there ends
     fileio_close (v->out);
     fileio_close (v->said);
-    return v->remote ? end_remote (v->remote, why) : end_process (v->pid);
+    return v->remote ? end_remote (v->remote, why) : end_process (v->pid, why);
 }
 
 /* ---- printing ---- */
@@ -263,13 +280,12 @@ void place_put_object (const char *at, const char *text, size_t size, FILE *f)
     put_json (text + 1, size - 1, f);
 }
 
-/* Print what has come up to the last end of a line; at the end all. */
-static void put_whole_lines (struct buf *b, bool all, FILE *f)
+/* Print what has come up to the last end of a line, or to the one before. */
+static void put_lines (struct buf *b, bool one_less, FILE *f)
 {
-    const char *last = b->size > 0 ? memrchr (b->data, '\n', b->size) : NULL;
-    size_t n = all || b->failed ? b->size
-               : last           ? (size_t)(last - (const char *)b->data) + 1
-                                : 0;
+    size_t size = b->size - (one_less && b->size > 0);
+    const char *last = size > 0 ? memrchr (b->data, '\n', size) : NULL;
+    size_t n = last ? (size_t)(last - (const char *)b->data) + 1 : 0;
 
     if (n == 0)
         return;
@@ -278,93 +294,140 @@ static void put_whole_lines (struct buf *b, bool all, FILE *f)
     b->size -= n;
 }
 
-/* Take what has come of a stream; at its end it is closed.  -E2BIG. */
-static int take (int *fd, struct buf *b)
+/* Its own words, without the name of the verb and the end of the line. */
+static void take_words (struct buf *said, struct err *why)
 {
-    char part[PART];
-    ssize_t n = read (*fd, part, sizeof (part));
+    const char *text = buf_text (said), *at = strstr (text, ": ");
 
-    if (n < 0 && errno == EINTR)
-        return 0;
-    if (n > 0)
-        buf_put (b, part, (size_t)n);
-    if (n > 0 && !b->failed)
-        return 0;
-    (void)close (*fd);
-    *fd = -1;
-    return b->failed ? -E2BIG : 0;
+    at = at ? at + 2 : text;
+    (void)err_set (why, EIO, "%.*s", (int)strcspn (at, "\n"), at);
+}
+
+/* Of the result of place_end. */
+static int exit_status (int rc)
+{
+    if (rc >= 0 && rc < 128)
+        return rc;
+    return rc == -EACCES || rc == -EPERM ? EX_NOPERM
+           : rc == -EBADMSG              ? EX_DATAERR
+           : rc == -EAGAIN               ? EX_TEMPFAIL
+           : rc == -ENOKEY               ? EX_CONFIG
+           : rc == -ENOMEM               ? EX_OSERR
+                                         : EX_UNAVAILABLE;
+}
+
+/* Why it failed: as was said, or its own words, or how it ended. */
+static void find_why (int status, struct buf *said, struct err *why)
+{
+    if (!why->text[0] && said->size > 0)
+        take_words (said, why);
+    if (!why->text[0] && status > 0)
+        (void)err_set (why, EIO, status < 128
+                           ? "it ended with status %d, and said nothing"
+                           : "it was killed (signal %d)",
+                       status < 128 ? status : status - 128);
 }
 
 /* Who takes the whole lines of what comes away from 'b', at the end all that there
- * is: 0, or a negative value after a message.
+ * is: 0, or a negative errno.
  */
 typedef int take_fn (void *arg, struct buf *b, bool all);
 
-/* Its end: an exit status after a message. */
-static int tell_end (const struct command_spec *c, const struct place_view *v,
-                     int rc, int status, const struct err *why)
+struct passing {
+    struct buf out, said;
+    take_fn *fn;
+    void *arg;
+    enum { SHOWN, LAST_KEPT, KEPT } messages;
+};
+
+static int take_part (void *arg, size_t stream, const void *data, size_t size)
 {
-    if (rc == -E2BIG)
-        return cli_fail (c, EX_DATAERR, "%s: its answer is too long",
-                         v->place->name);
-    if (rc < 0 || status == -EPIPE)
-        return EX_IOERR;        // whoever left has said why
-    if (status < 0)
-        return cli_fail (c, place_exit_status (status), "%s", why->text);
-    if (why->text[0])
-        (void)cli_fail (c, 0, "%s: %s", v->place->name, why->text);
-    return status;
+    struct passing *x = arg;
+    struct buf *b = stream == 0 ? &x->out : &x->said;
+
+    buf_put (b, data, size);
+    if (b->failed)
+        return -E2BIG;
+    if (stream == 0)
+        return x->fn (x->arg, b, size == 0);
+    if (x->messages != KEPT)
+        put_lines (b, x->messages == LAST_KEPT, stderr);
+    return 0;
 }
 
-/* Give what comes to 'fn', and print its messages, as place_print. */
-static int pass_on (const struct command_spec *c, struct place_view *v,
-                    size_t most, int quiet, take_fn *fn, void *arg)
+/* Pass on what comes to its end, but messages that are kept: as place_end, or the
+ * result of 'fn'.
+ */
+static int pass_on (struct passing *x, size_t most, struct place_view *v,
+                    struct err *why)
 {
-    struct buf out, said;
-    struct err why;
-    int rc = 0, status;
+    struct pollfd streams[] = { STREAM (v->out), STREAM (v->said) };
+    int rc, status;
 
-    buf_init (&out, most);
-    buf_init (&said, PLACE_SAID_MAX);
-    while (rc == 0 && (v->out >= 0 || v->said >= 0) &&
-           !atomic_load (&cli_cancelled)) {
-        struct pollfd p[] = { { v->out, POLLIN, 0 }, { v->said, POLLIN, 0 } };
+    buf_init (&x->out, most);
+    buf_init (&x->said, PLACE_SAID_MAX);
+    v->out = v->said = -1;
+    rc = streams_read (streams, 2, take_part, x);
+    status = place_end (v, why);
+    if (x->out.failed || x->said.failed)
+        return err_set (why, EBADMSG, "its answer is too long");
+    if (rc == -ECANCELED)
+        return err_set (why, EPIPE, "interrupted");
+    return rc < 0 ? err_sys (why, -rc, "cannot read its answer") : status;
+}
 
-        if (poll (p, 2, 1000) < 0 && errno != EINTR)
-            break;
-        if (p[0].revents)
-            rc = take (&v->out, &out);
-        if (p[1].revents && rc == 0)
-            rc = take (&v->said, &said);
-        if (rc == 0)
-            rc = fn (arg, &out, v->out < 0);
-        if (!quiet)
-            put_whole_lines (&said, v->said < 0, stderr);
-    }
-    status = place_end (v, &why);
-    quiet = quiet && rc == 0 && status == quiet;
-    if (!quiet)
-        put_whole_lines (&said, true, stderr);
-    buf_fini (&out);
-    buf_fini (&said);
-    return quiet ? status : tell_end (c, v, rc, status, &why);
+/* The messages that were kept. */
+static void put_said (struct passing *x)
+{
+    place_put_lines ((const char *)x->said.data, x->said.size, stderr);
+    x->said.size = 0;
+}
+
+static void end_passing (struct passing *x)
+{
+    buf_fini (&x->out);
+    buf_fini (&x->said);
 }
 
 static int print_lines (void *arg, struct buf *b, bool all)
 {
-    put_whole_lines (b, all, arg);
+    if (all) {
+        place_put_lines ((const char *)b->data, b->size, arg);
+        b->size = 0;
+    } else {
+        put_lines (b, false, arg);
+    }
     return 0;
 }
 
 int place_print (const struct command_spec *c, struct place_view *v, int quiet)
 {
-    return pass_on (c, v, PLACE_LIST_MAX, quiet, print_lines, stdout);
+    struct passing x = { .fn = print_lines, .arg = stdout,
+                         .messages = quiet ? KEPT : SHOWN };
+    const char *name = v->place->name;
+    struct err why;
+    int status = pass_on (&x, PLACE_LIST_MAX, v, &why);
+    bool silent = quiet && status == quiet;
+
+    if (!silent)
+        put_said (&x);
+    if (status >= 128)
+        find_why (status, &x.said, &why);
+    end_passing (&x);
+    if (silent)
+        return status;
+    if (status == -EPIPE)
+        return EX_IOERR;        // whoever left has said why
+    if (why.text[0])
+        (void)cli_fail (c, 0, "%s: %s", name, why.text);
+    return exit_status (status);
 }
 
 struct lines {
     place_line_fn *fn;
     void *arg;
     int rc;
+    struct err err;
 };
 
 static void give_line (void *arg, char *line)
@@ -372,7 +435,7 @@ static void give_line (void *arg, char *line)
     struct lines *l = arg;
 
     if (l->rc == 0)
-        l->rc = l->fn (l->arg, line);
+        l->rc = l->fn (l->arg, line, &l->err);
 }
 
 static int give_lines (void *arg, struct buf *b, bool all)
@@ -385,53 +448,52 @@ static int give_lines (void *arg, struct buf *b, bool all)
     return l->rc;
 }
 
-int place_each_line (const struct command_spec *c, struct place_view *v,
-                     place_line_fn *fn, void *arg)
+int place_each_line (const struct command_spec *c,
+                     const struct cli_place *place, const struct json *request,
+                     place_line_fn *fn, void *arg, struct err *why)
 {
-    struct lines l = { fn, arg, 0 };
+    struct lines l = { .fn = fn, .arg = arg };
+    struct passing x = { .fn = give_lines, .arg = &l, .messages = LAST_KEPT };
+    struct place_view v;
+    int status = place_begin (place, request, &v, why);
 
-    return pass_on (c, v, PLACE_LINE_MAX + PART, 0, give_lines, &l);
-}
-
-int place_exit_status (int rc)
-{
-    return rc == -EACCES || rc == -EPERM ? EX_NOPERM
-           : rc == -EBADMSG              ? EX_DATAERR
-           : rc == -EAGAIN               ? EX_TEMPFAIL
-           : rc == -ENOKEY               ? EX_CONFIG
-           : rc == -ENOMEM               ? EX_OSERR
-                                         : EX_UNAVAILABLE;
+    if (status < 0)
+        return EX_OSERR;
+    status = pass_on (&x, PLACE_LINE_MAX + PART, &v, why);
+    if (l.rc < 0)
+        *why = l.err;
+    if (status == 0 && why->text[0])
+        (void)cli_fail (c, 0, "%s: %s", place->name, why->text);
+    if (status == 0 || why->text[0])
+        put_said (&x);
+    else
+        find_why (status, &x.said, why);
+    end_passing (&x);
+    return exit_status (status);
 }
 
 /* ---- all of them ---- */
 
-/* Take all that comes, of each as it comes: who is not read would be waited for.
- */
+static int take_answer (void *arg, size_t stream, const void *data, size_t size)
+{
+    struct place_answer *a = (struct place_answer *)arg + stream / 2;
+    struct buf *b = stream % 2 == 0 ? &a->out : &a->said;
+
+    buf_put (b, data, size);
+    return b->failed;
+}
+
 static void take_all (struct place_view *views, struct place_answer *a,
                       size_t n)
 {
-    struct pollfd p[2 * CLI_PLACES_MAX];
+    struct pollfd streams[2 * CLI_PLACES_MAX];
 
-    for (;;) {
-        size_t open = 0;
-
-        for (size_t i = 0; i < n; i++) {
-            p[2 * i] = (struct pollfd){ views[i].out, POLLIN, 0 };
-            p[2 * i + 1] = (struct pollfd){ views[i].said, POLLIN, 0 };
-            open += views[i].out >= 0 || views[i].said >= 0;
-        }
-        if (open == 0 || (poll (p, 2 * n, -1) < 0 && errno != EINTR))
-            return;
-        for (size_t i = 0; i < n; i++) {
-            if ((p[2 * i].revents && take (&views[i].out, &a[i].out) < 0) ||
-                (p[2 * i + 1].revents &&
-                 take (&views[i].said, &a[i].said) < 0)) {
-                fileio_close (views[i].out);
-                fileio_close (views[i].said);
-                views[i].out = views[i].said = -1;
-            }
-        }
+    for (size_t i = 0; i < n; i++) {
+        streams[2 * i] = (struct pollfd)STREAM (views[i].out);
+        streams[2 * i + 1] = (struct pollfd)STREAM (views[i].said);
+        views[i].out = views[i].said = -1;
     }
+    (void)streams_read (streams, 2 * n, take_answer, a);
 }
 
 struct place_answer *places_ask (const struct cli_places *p,
@@ -453,8 +515,7 @@ struct place_answer *places_ask (const struct cli_places *p,
             continue;           // it was not begun
         a[i].status = place_end (&views[i], &a[i].why);
         if (a[i].out.failed || a[i].said.failed)
-            a[i].status = err_set (&a[i].why, EBADMSG, "%s: its answer is too "
-                                   "long", p->list[i].name);
+            a[i].status = err_set (&a[i].why, EBADMSG, "its answer is too long");
     }
     free (views);
     if (!views) {
@@ -466,22 +527,13 @@ struct place_answer *places_ask (const struct cli_places *p,
 
 const char *place_answer_why (struct place_answer *a)
 {
-    if (!a->why.text[0] && a->said.size > 0) {
-        // its own words, without the name of the verb and the end of the line
-        const char *said = buf_text (&a->said), *at = strstr (said, ": ");
-
-        PRINT (a->why.text, "%.*s", (int)strcspn (at ? at + 2 : said, "\n"),
-               at ? at + 2 : said);
-    }
-    if (!a->why.text[0])
-        PRINT (a->why.text, "it was killed");
+    find_why (a->status, &a->said, &a->why);
     return a->why.text;
 }
 
 int place_answer_status (const struct place_answer *a)
 {
-    return a->status < 0 ? place_exit_status (a->status)
-           : a->status < 128 ? a->status : EX_UNAVAILABLE;
+    return exit_status (a->status);
 }
 
 void place_answers_free (struct place_answer *a, size_t n)

@@ -30,8 +30,9 @@ int place_begin (const struct cli_place *place, const struct json *request,
                  struct place_view *v, struct err *err);
 
 /* Close what is open, and wait for its end: the exit status of the verb, with 'why',
- * a sentence, or ""; or a negative errno: the place is away, or its answer is not
- * whole; -EPIPE: not all of it was taken.
+ * a sentence without the name of the place, or ""; or a negative errno: the place is
+ * away, its process was killed, or its answer is not whole; -EPIPE: not all of it was
+ * taken.
  */
 int place_end (struct place_view *v, struct err *why);
 
@@ -41,17 +42,15 @@ int place_end (struct place_view *v, struct err *why);
  */
 int place_print (const struct command_spec *c, struct place_view *v, int quiet);
 
-/* Give each line of it to 'fn', as it comes, without the end of the line; its
- * messages are printed here.  Lines may have any bytes.  A negative result of 'fn',
- * which has said why, ends it: EX_IOERR.  Else an exit status, after a message if
- * need be: only after 0 it was all that the place has.
+/* Ask, and give each line of the answer to 'fn', as it comes, without the end of the
+ * line, which may have any bytes; its messages are printed here.  A negative result
+ * of 'fn', with a sentence, ends it.  0: that was all that the place has; or an exit
+ * status with why not, a sentence for job_copies_lost, which may have any bytes.
  */
-typedef int place_line_fn (void *arg, const char *line);
-int place_each_line (const struct command_spec *c, struct place_view *v,
-                     place_line_fn *fn, void *arg);
-
-/* The exit status for a negative errno of place_end. */
-int place_exit_status (int rc);
+typedef int place_line_fn (void *arg, const char *line, struct err *err);
+int place_each_line (const struct command_spec *c,
+                     const struct cli_place *place, const struct json *request,
+                     place_line_fn *fn, void *arg, struct err *why);
 
 /* Print lines that came from another host, to 'f'. */
 void place_put_lines (const char *text, size_t size, FILE *f);

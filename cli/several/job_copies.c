@@ -165,16 +165,28 @@ static int add_jobs (struct job_copies *j, const struct json *doc,
 /* ---- who is away ---- */
 
 static void tell_away (const struct command_spec *c, struct job_copies *j,
-                       struct place_answer *a)
+                       struct place_answer *a, const char *what)
 {
     char shown[UTF8_ESCAPED (ERR_TEXT_MAX)];
-
     const char *why = place_answer_why (a);
 
     j->away++;
     if (c)
-        (void)cli_fail (c, 0, "%s has not answered: %s", a->place->name,
+        (void)cli_fail (c, 0, "%s %s: %s", a->place->name, what,
                         utf8_escape (why, UTF8_LINES, shown));
+}
+
+void job_copies_lost (const struct command_spec *c, struct job_copies *j,
+                      const struct cli_place *place, const char *why)
+{
+    size_t i = 0;
+
+    while (i < j->nplaces && j->answers[i].place != place)
+        i++;
+    if (i == j->nplaces || j->answers[i].status != 0)
+        return;                 // it has been named
+    j->answers[i].status = err_set (&j->answers[i].why, EIO, "%s", why);
+    tell_away (c, j, &j->answers[i], "has not answered in full");
 }
 
 /* Whether a place has answered; its list is in docs[i] then. */
@@ -192,7 +204,7 @@ static bool has_answered (const struct command_spec *c, struct job_copies *j,
         a->status = err_set (&a->why, EBADMSG, "its answer is damaged, or "
                              "none");
     }
-    tell_away (c, j, a);
+    tell_away (c, j, a, "has not answered");
     return false;
 }
 
@@ -221,9 +233,9 @@ int job_copies_ask (const struct command_spec *c, const struct cli_places *p,
         qsort (ret->list, ret->n, sizeof (*ret->list), by_name);
     drop_repeated (ret);
     if (ret->strange > 0 && c)
-        (void)cli_fail (c, 0, "%zu entr%s left out: no job has such a name, or "
-                        "it was named twice by one aggregator", ret->strange,
-                        ret->strange == 1 ? "y" : "ies");
+        (void)cli_fail (c, 0, "%zu job%s left out: one aggregator listed it "
+                        "twice, or its name cannot be one", ret->strange,
+                        ret->strange == 1 ? " is" : "s are");
     return 0;
 }
 
@@ -231,7 +243,7 @@ void job_copies_silent (const struct job_copies *j, struct json_out *out)
 {
     json_out_open_of (out, "not_answered", '[');
     for (size_t i = 0; i < j->nplaces; i++) {
-        if (j->docs[i])
+        if (j->answers[i].status == 0)
             continue;
         json_out_open (out, '{');
         json_out_text_of (out, "at", j->answers[i].place->name);

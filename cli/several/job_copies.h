@@ -33,7 +33,8 @@ struct job_copies {
     struct place_answer *answers;
     struct json **docs;         // of the answers; NULL: none
     size_t nplaces;
-    size_t away;                // places, that have been named
+    size_t away;                // places that did not answer, or not to all that
+                                // they were asked: they have been named
     size_t strange;             // entries that are no jobs
 };
 
@@ -51,7 +52,13 @@ int job_copies_ask (const struct command_spec *c, const struct cli_places *p,
                     const struct json *request, struct job_copies *ret);
 void job_copies_fini (struct job_copies *j);
 
-/* The member "not_answered": which places did not, and why. */
+/* A place has answered that, but not all that it was asked then: name it on standard
+ * error, and count it as away.
+ */
+void job_copies_lost (const struct command_spec *c, struct job_copies *j,
+                      const struct cli_place *place, const char *why);
+
+/* The member "not_answered": which places did not, or not to all, and why. */
 void job_copies_silent (const struct job_copies *j, struct json_out *out);
 
 /* Of divided jobs raw files are at the other places of its copies, too. */

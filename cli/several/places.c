@@ -41,9 +41,9 @@ static int add_endpoints (const struct command_spec *c,
                             : rc == -EAGAIN ? EX_UNAVAILABLE : EX_NOINPUT,
                          "%s", err.text);
     if (!w->key)
-        return cli_fail (c, EX_CONFIG, "--aggregators: without a key nobody "
-                         "knows who asks: give --key (rollcall key new makes "
-                         "one, and rollcall key enrol --reads enrols it there)");
+        return cli_fail (c, EX_CONFIG, "--aggregators needs a key that says who "
+                         "asks: give --key (rollcall key new makes one, and "
+                         "rollcall key enrol --reads enrols it there)");
     key_forbid_cores ();
     if ((rc = endpoints_secure (&p->endpoints, w->key, w->server_key,
                                 &err)) < 0)

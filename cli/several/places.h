@@ -16,16 +16,16 @@ struct cli_where {
 
 #define CLI_WHERE_OPTIONS(type, member) \
     OPTION (LIST, "root", 'r', type, member.roots, "DIR", ROOT_DEFAULT, \
-      ROOT_VARIABLE, "The root of an aggregator; several are all asked."), \
+      ROOT_VARIABLE, "The root of an aggregator. If several are named, all are asked."), \
     OPTION (TEXT, "aggregators", 0, type, member.aggregators, "LIST", NULL, \
-      NULL, "Ask these aggregators over the network, too, and no root that is " \
-      "not named: a file with a line ENDPOINT SERVER-KEY for each, or such " \
-      "lines with commas between, as rollcall-agent has them."), \
+      NULL, "Ask these aggregators over the network, and a root only if --root " \
+      "names it. LIST is a file with a line ENDPOINT SERVER-KEY for each, or " \
+      "such lines with commas between, as for rollcall-agent."), \
     OPTION (TEXT, "key", 0, type, member.key, "FILE", NULL, "ROLLCALL_KEY", \
       "With --aggregators: your key, which has been enrolled there with " \
       "rollcall key enrol --reads."), \
     OPTION (TEXT, "server-key", 0, type, member.server_key, "KEY", NULL, \
-      "ROLLCALL_SERVER_KEY", "With --aggregators: the public key of those of " \
+      "ROLLCALL_SERVER_KEY", "With --aggregators: the public key of those for " \
       "which LIST has none.")
 
 /* The first root, for what only one is asked. */

@@ -2,13 +2,14 @@
  */
 #include "shared/view.h"
 
+#include "shared/streams.h"
+
 #include "archive/root_control.h"
 #include "store/fileio.h"
 #include "store/root.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,37 +115,26 @@ int cli_view_begin (const struct command_spec *c, const char *root,
     return cli_fail (c, rc == -EACCES ? EX_NOPERM : EX_IOERR, "%s", err.text);
 }
 
-/* Copy what has come; closes it at its end. */
-static void pass_on (int *from, int to)
+/* Whoever does not take it any more closes his end. */
+static int pass_on (void *arg, size_t stream, const void *data, size_t size)
 {
-    char bytes[65536];
-    ssize_t n = read (*from, bytes, sizeof (bytes));
-
-    if (n < 0 && errno == EINTR)
-        return;
-    if (n > 0 && fileio_write_all (to, bytes, (size_t)n) == 0)
-        return;
-    (void)close (*from);
-    *from = -1;
+    (void)arg;
+    return fileio_write_all (stream == 0 ? STDOUT_FILENO : STDERR_FILENO, data,
+                             size) < 0;
 }
 
 int cli_view_end (const struct command_spec *c, struct cli_view *v)
 {
+    struct pollfd streams[] = { STREAM (v->out), STREAM (v->said) };
     struct json *answer = NULL;
     struct err err = { "" };
     const char *why;
     int rc;
 
     (void)fflush (stdout);
-    while (v->out >= 0 || v->said >= 0) {
-        struct pollfd p[] = { { v->out, POLLIN, 0 }, { v->said, POLLIN, 0 } };
-
-        if (poll (p, 2, -1) < 0 && errno != EINTR)
-            break;
-        if (p[0].revents)
-            pass_on (&v->out, STDOUT_FILENO);
-        if (p[1].revents)
-            pass_on (&v->said, STDERR_FILENO);
+    if (streams_read (streams, 2, pass_on, NULL) == -ECANCELED) {
+        fileio_close (v->fd);
+        return EX_IOERR;        // whoever left says why
     }
     if ((rc = control_hear (v->fd, &answer, &err)) < 0)
         return cli_fail (c, rc == -EINVAL   ? EXIT_USAGE

@@ -72,10 +72,10 @@ static void on_turn (void *arg)
     }
     if (x->silent_ns > ASK_SILENT_NS || now > x->until_ns) {
         loop_stop (x->loop, err_set (x->err, ETIMEDOUT, now > x->until_ns
-                                     ? "%s comes to no end with its answer"
+                                     ? "%s: its answer comes to no end"
                                      : x->came[ANSWER_OUT] > 0
-                                     ? "%s says nothing more"
-                                     : "%s does not answer", x->endpoint));
+                                     ? "%s: it says nothing more"
+                                     : "%s: it does not answer", x->endpoint));
         return;
     }
     if (!x->asked)              // there is no connection yet

@@ -3,6 +3,8 @@
 
 #include "sqlite_pages/page_private.h"
 
+#include "base/cmp.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -30,20 +32,15 @@ bool page_join_has (const struct page_source *s, uint32_t root)
            root - ROOT_JOINED < s->join->ntables;
 }
 
+static int by_last (const void *stretch, const void *rowid)
+{
+    return cmp_int64 (&((const struct page_stretch *)stretch)->last, rowid);
+}
+
 size_t page_join_first (const struct page_source *s, int64_t rowid)
 {
-    const struct page_join *j = s->join;
-    size_t low = 0, high = j->n;
-
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (j->stretches[mid].last < rowid)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return cmp_place (&rowid, s->join->stretches, s->join->n,
+                      sizeof (*s->join->stretches), by_last);
 }
 
 int page_join_piece (const struct page_source *s, uint32_t root, size_t piece,

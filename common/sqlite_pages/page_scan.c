@@ -516,3 +516,13 @@ struct page_value page_scan_value (const struct page_scan *p, unsigned column)
     return serial % 2 ? page_text (p->value[column], serial_bytes (serial))
                       : page_blob (p->value[column], serial_bytes (serial));
 }
+
+int page_scan_copy (const struct page_scan *p, struct page_writer *w,
+                    struct err *err)
+{
+    struct page_value values[PAGE_SCAN_COLUMNS];
+
+    for (unsigned i = 0; i < p->ncolumns; i++)
+        values[i] = page_scan_value (p, i);
+    return page_writer_row (w, p->rowid, values, p->ncolumns, err);
+}

@@ -72,6 +72,10 @@ const uint8_t *page_scan_whole_leaf (struct page_scan *p, int64_t last,
 /* Any value, as it is stored. */
 struct page_value page_scan_value (const struct page_scan *p, unsigned column);
 
+/* Write the row, as it is, into another table: as page_writer_row. */
+int page_scan_copy (const struct page_scan *p, struct page_writer *w,
+                    struct err *err);
+
 /* The number in a column; NaN if it is not a number or the row lacks the
  * column.  A column that is the rowid (INTEGER PRIMARY KEY) is NULL here.
  */

@@ -81,6 +81,7 @@ cli/shared                      all aggregator/query aggregator/builder
     aggregator/ledger aggregator/archive aggregator/store
 cli/several                     all net shared aggregator/publish aggregator/select aggregator/store
     aggregator/ledger
+cli/status                      all net shared several aggregator/query
 cli/check                       all net shared node_agent/throttle
     node_agent/ship
 cli/run                         all net shared check node_agent/control
@@ -95,7 +96,7 @@ cli/jobs                        all net shared several cli/run aggregator/query
     aggregator/store aggregator/catalogue aggregator/postgres
 cli/mpi                         all net shared run node_agent/extract
     node_agent/world aggregator/builder aggregator/job_build
-cli                             all net object_store sqlite_pages cli/interchange cli/jobs cli/mpi cli/shared cli/several cli/check cli/run
+cli                             all net object_store sqlite_pages cli/interchange cli/jobs cli/mpi cli/shared cli/several cli/status cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
     node_agent/offline_analysis aggregator/jobs aggregator/select aggregator/publish

@@ -93,8 +93,8 @@ step2|3|24.682|3.558" "$(sql "SELECT step, waiting_rank, round(wait_ms, 3),
         WHERE kind='late_arriver'")"
     is "clocks are no finding" 0 "$(sql "SELECT count(*) FROM Finding
         WHERE kind='clock'")"
-    shows "all ranks did the same ops and 2 of them end together (within \
-3.558 ms; one takes 39.187 ms)"
+    shows "all ranks did the same ops, and 2 of them end together: within \
+3.558 ms, while one takes 39.187 ms"
 }
 
 @test "8 ranks of gloo do not do the same ops: of no group" {

@@ -348,6 +348,76 @@ items_of ()                         # N JOB: lines of archive ls
     shows "has no part"
 }
 
+# shim: bin/asks is rollcall, but what rootB, or a service, runs of it fails as the
+# file "how" says, unless it is the list of jobs
+shim ()
+{
+    mkdir bin
+    cp "$ROLLCALL_BIN"/{,lib}rollcall* bin
+    mv bin/rollcall bin/asks
+    cat >bin/rollcall <<END
+#!/bin/bash
+how=\$(<"$TEST_DIR/how")
+[[ "\$1" != jobs && "\$*" == *root[B1]* ]] || how=
+case \$how in
+killed) kill -KILL \$\$ ;;
+died) kill -KILL \$PPID ;;
+empty) exit 0 ;;
+half) "$TEST_DIR/bin/asks" "\$@" | sed 2q; exit 0 ;;
+words) echo "first" >&2; echo "rollcall \$1: no ledger" >&2; exit 74 ;;
+esac
+exec "$TEST_DIR/bin/asks" "\$@"
+END
+    chmod +x bin/rollcall
+}
+
+not_in_full ()                      # PLACE REASON VERB WORD...: beside rootA
+{
+    local place=$1 why=$2
+
+    shift 2
+    run bin/asks "$@" --root rootA
+    expect_status 1
+    shows "$place has not answered in full: $why"
+    is "messages" 1 "$(grep -c "${why:-in full}" <<<"$output")"
+    run bin/asks "$@" --root rootA --json
+    expect_status 1
+    shows "\"not_answered\": [{\"at\": \"$place\", \"reason\": \"$why"
+}
+
+@test "who answers the first question and not the second is named, and why" {
+    local how
+    declare -A why=([killed]="it was killed (signal 9)" [half]="its list has no end"
+        [empty]="it gave no" [words]="no ledger")
+
+    shim
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 4 one
+    "$ROLLCALL" archive add --root rootA --job a one
+    "$ROLLCALL" archive add --root rootB --job b one
+    for how in killed empty words half; do
+        echo $how >how
+        not_in_full rootB "${why[$how]}" archive ls --root rootB
+        grep -q '"job":"a"' <<<"$output" || fail "$output"
+        [ $how = half ] ||
+            not_in_full rootB "${why[$how]}" trend --root rootB
+    done
+    # of one job nothing is left
+    echo killed >how
+    run bin/asks archive ls b --root rootA --root rootB
+    expect_status 69
+    shows "rootB has not answered in full: it was killed"
+    echo whole >how
+    run bin/asks archive ls --root rootA --root rootB
+    expect_status 0
+    # an aggregator that dies between the questions
+    AGGREGATOR=$TEST_DIR/bin/rollcall-aggregator services 1
+    deliver 1 c one
+    echo died >how
+    not_in_full "$(at 1)" "" archive ls --aggregators list
+    AGGREGATOR=$TEST_DIR/bin/rollcall-aggregator begin 1
+    not_in_full "$(at 1)" "" trend --aggregators list
+}
+
 # As after an aggregator that was taken for dead has come back.
 @test "one of three is away: it is named, and what it alone had" {
     services 3

@@ -102,7 +102,7 @@ filled ()
     "$ROLLCALL" archive --root root add --job a job >/dev/null
     backup bak
     expect_status 0
-    shows "linked 2" " kB (on disk once, for the root and for this; --copy copies it)"
+    shows "linked 2" " kB (on disk only once, shared with the root; --copy copies it)"
     is "links of a full segment" 2 "$(stat -c %h root/segments/00000001)"
     is "links of the open one" 1 "$(stat -c %h "$(printf '%s\n' root/segments/* | tail -n 1)")"
     backup bak

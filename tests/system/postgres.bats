@@ -871,7 +871,7 @@ deliver ()                          # JOB: delivered and built
     deliver c
     eventually backlog_is 2
     run "$ROLLCALL" status root
-    shows "PostgreSQL lacks 2 jobs, the first since"
+    shows "PostgreSQL lacks 2 jobs, the oldest for"
     let_copy_go
     eventually up_to_date 3
 

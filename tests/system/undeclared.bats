@@ -71,7 +71,7 @@ no_group ()
     is "groups of ops" 0 "$(sql "SELECT count(group_name)
         FROM CommAnalyzerTime")"
     is "waits" 0 "$(sql "SELECT count(*) FROM Wait")"
-    shows "the traces declare no groups: group_name stays NULL, and there are \
+    shows "the traces declare no groups. group_name stays NULL, and there are \
 no waits: $1"
 }
 
@@ -79,7 +79,7 @@ no waits: $1"
     one_group 2
     analyze
     expect_status 0
-    shows "their ops are assigned to one group of 2 ranks" \
+    shows "Their ops count as those of one group of 2 ranks" \
         "4 of them end together"
     # by a clock that is 70 ms ahead rank 1 would always be the last
     is "waits" "step1|1|0|2|5.98
@@ -143,7 +143,7 @@ step2|0|1|2|2.4" "$(waits)"
     one_group 16
     analyze
     expect_status 1
-    shows "these are 2 of 16: their waits are lower bounds"
+    shows "Only 2 of 16 ranks are here, so these waits are lower bounds"
     # the group may have more than these
     is "sizes" "|1" "$(sql "SELECT DISTINCT transit_size, package_size
         FROM CommAnalyzerBandwidth")"

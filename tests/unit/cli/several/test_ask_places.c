@@ -181,32 +181,33 @@ static void test_left (void **state)
 static size_t lines, longest;
 static size_t stop_at;          // lines; 0: none
 
-static int take_line (void *arg, const char *line)
+static int take_line (void *arg, const char *line, struct err *err)
 {
     size_t n = strlen (line);
 
     (void)arg;
     lines++;
     longest = n > longest ? n : longest;
-    return lines == stop_at ? -EBADMSG : 0;
+    return lines == stop_at ? err_set (err, EBADMSG, "enough") : 0;
 }
 
-static int each_line (size_t pieces)
+/* 'why' it is not all. */
+static int each_line (size_t pieces, const char *why)
 {
     static const struct command_spec command = { "rollcall", "", "", NULL, 0 };
     const struct net_security none = { .insecure = true };
     const struct cli_place place = { "tcp://here:1", &none };
     struct json *request = json_object ();
-    struct place_view v;
-    struct err why = { "" };
+    struct err err = { "" };
     int status;
 
     lines = longest = 0;
     many = pieces;
-    assert_int_equal (place_begin (&place, request, &v, &why), 0);
     (void)alarm (60);
-    status = place_each_line (&command, &v, take_line, NULL);
+    status = place_each_line (&command, &place, request, take_line, NULL,
+                              &err);
     (void)alarm (0);
+    assert_string_equal (err.text, why);
     json_free (request);
     many = 0;
     return status;
@@ -216,15 +217,16 @@ static int each_line (size_t pieces)
 static void test_lines (void **state)
 {
     (void)state;
-    assert_int_equal (each_line (0), 1);
+    assert_int_equal (each_line (0, "no"), 1);
     assert_int_equal (lines, 1);
     assert_int_equal (longest, 3);
-    assert_int_equal (each_line (10), 1);
+    assert_int_equal (each_line (10, "no"), 1);
     assert_int_equal (longest, 10 * ANSWER_PIECE_MAX + 3);
-    assert_int_equal (each_line (SIZE_MAX), EX_DATAERR);
+    assert_int_equal (each_line (SIZE_MAX, "its answer is too long"),
+                      EX_DATAERR);
     assert_int_equal (lines, 0);
     stop_at = 1;
-    assert_int_equal (each_line (0), EX_IOERR);
+    assert_int_equal (each_line (0, "enough"), EX_DATAERR);
     stop_at = 0;
 }
 

@@ -197,6 +197,40 @@ static void test_divided (void **state)
     job_copies_fini (&j);
 }
 
+static void silent_are (const struct job_copies *j, const char *shown)
+{
+    struct json_out out = { .comma = ", ", .colon = ": " };
+    char *text = NULL;
+    size_t n = 0;
+
+    out.f = open_memstream (&text, &n);
+    assert_non_null (out.f);
+    job_copies_silent (j, &out);
+    assert_int_equal (fclose (out.f), 0);
+    assert_string_equal (text, shown);
+    free (text);
+}
+
+/* Who did not answer, or only to the first question, is named once. */
+static void test_silent (void **state)
+{
+    struct job_copies j;
+
+    (void)state;
+    have (LIST (JOB ("a", "4", "4", "0", "2026-01")), LIST (""), "x: no\n");
+    statuses[2] = 74;
+    assert_int_equal (job_copies_ask (&command, &places, NULL, &j), 0);
+    assert_int_equal (j.away, 1);
+    silent_are (&j, "\"not_answered\": [{\"at\": \"C\", \"reason\": \"no\"}]");
+    job_copies_lost (&command, &j, &places.list[0], "it died");
+    job_copies_lost (&command, &j, &places.list[0], "again");
+    job_copies_lost (&command, &j, &places.list[2], "again");
+    assert_int_equal (j.away, 2);
+    silent_are (&j, "\"not_answered\": [{\"at\": \"A\", \"reason\": "
+                    "\"it died\"}, {\"at\": \"C\", \"reason\": \"no\"}]");
+    job_copies_fini (&j);
+}
+
 /* Whatever it is, it does not count, and the others do. */
 static void test_garbage (void **state)
 {
@@ -293,6 +327,7 @@ int main (void)
         cmocka_unit_test_teardown (test_contradict, teardown),
         cmocka_unit_test_teardown (test_not_counted, teardown),
         cmocka_unit_test_teardown (test_divided, teardown),
+        cmocka_unit_test_teardown (test_silent, teardown),
         cmocka_unit_test_teardown (test_garbage, teardown),
         cmocka_unit_test_teardown (test_nobody, teardown),
         cmocka_unit_test_teardown (test_find, teardown),
