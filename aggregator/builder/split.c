@@ -146,12 +146,12 @@ static int copy_range (const struct copy *c, uint32_t root, int64_t first,
 
 static int64_t first_row (const struct split_unit *u)
 {
-    return (int64_t)(u->block << SPLIT_BLOCK_BITS);
+    return (int64_t)(u->block << ROWS_BLOCK_BITS);
 }
 
 static int64_t last_row (const struct split_unit *u)
 {
-    return (int64_t)((u->block + 1) << SPLIT_BLOCK_BITS) - 1;
+    return (int64_t)((u->block + 1) << ROWS_BLOCK_BITS) - 1;
 }
 
 /* Copy the rows of a part's units in a table: those without a rank first, as

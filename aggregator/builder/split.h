@@ -12,13 +12,12 @@
 #include "select/capture_select.h"
 
 #define SPLIT_DEFAULT (INT64_C (64) << 30)     // bytes of one file
-#define SPLIT_BLOCK_BITS 32     // of a rowid, within its rank
 #define SPLIT_ROW_BYTES 146     // of a row of ops with its keys and LinkRow,
                                 // measured: doc/architecture.md
 
 /* How captures are divided. */
 struct split_unit {
-    uint64_t block;             // rowid >> 32
+    uint64_t block;             // rowid >> ROWS_BLOCK_BITS
     int64_t rank;               // -1: none
     uint32_t host;
     uint64_t bytes;

@@ -5,6 +5,7 @@
 #include "base/cmp.h"
 #include "base/texts.h"
 #include "base/vec.h"
+#include "publish/rows_digest.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static int make_units (struct split *d, struct texts *hosts)
 {
     for (size_t i = 0; i < d->nitems; i++) {
         const struct select_item *item = &d->items[i];
-        uint64_t block = (uint64_t)item->first_row >> SPLIT_BLOCK_BITS;
+        uint64_t block = (uint64_t)item->first_row >> ROWS_BLOCK_BITS;
         const char *host = item->capture.host;
         struct split_unit *u;
 
@@ -44,7 +45,7 @@ static int by_block (const void *unit, const void *block)
 
 struct split_unit *split_unit_at (const struct split *d, int64_t row)
 {
-    uint64_t block = (uint64_t)row >> SPLIT_BLOCK_BITS;
+    uint64_t block = (uint64_t)row >> ROWS_BLOCK_BITS;
     size_t i = cmp_place (&block, d->units, d->nunits, sizeof (*d->units),
                           by_block);
 

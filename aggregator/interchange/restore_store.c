@@ -237,14 +237,6 @@ static int take_bytes (struct taking *t, const struct stored_segment *o, int fd)
     return rc;
 }
 
-static int count_bad (void *arg, const struct record *r, int bad,
-                      const struct ledger_place *gap)
-{
-    (void)gap;
-    *(size_t *)arg += !r || bad < 0;
-    return 0;
-}
-
 /* Count what is damaged of the bytes that have come. */
 static int look (struct taking *t, int64_t segment, uint64_t size, size_t *bad)
 {
@@ -254,7 +246,7 @@ static int look (struct taking *t, int64_t segment, uint64_t size, size_t *bad)
 
     *bad = 0;
     if (rc == 0 && (rc = segment_open (all, segment, &f, t->err)) == 0)
-        rc = record_scan (&f, 0, size, true, count_bad, bad, t->err);
+        rc = record_count_bad (&f, size, bad, t->err);
     segment_close (&f);
     segments_destroy (all);
     return rc;

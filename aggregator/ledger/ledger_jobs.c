@@ -1,8 +1,6 @@
 /* aggregator/ledger/ledger_jobs.c - jobs, segments, clocks */
 #include "ledger/ledger_private.h"
 
-#include "model/capture.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -141,11 +139,7 @@ int64_t ledger_world_size (struct ledger *l, const char *job)
 {
     struct job_row row = { .id = job };
 
-    if (get_job (l, &row, NULL) < 0)
-        return 0;
-    // older programs accepted any number
-    return row.world_size < capture_world_max ? row.world_size
-                                              : capture_world_max;
+    return get_job (l, &row, NULL) < 0 ? 0 : row.world_size;
 }
 
 int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last)

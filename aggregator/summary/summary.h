@@ -81,12 +81,9 @@ int summary_read (const char *path, const char *shown, struct summary *ret,
 int summary_read_back (const char *path, struct summary *ret, struct err *err);
 void summary_fini (struct summary *s);
 
-/* Write the roster as a line, "7 of 8 present, 1 missing", and the number of
- * ranks in each state as members of an object.
- */
+// The roster as a line: "7 of 8 present, 1 missing"
 #define SUMMARY_ROLL_MAX 160
 void summary_roll (const struct summary *s, char out[SUMMARY_ROLL_MAX]);
-void summary_roll_to_json (const struct summary *s, struct json *o);
 
 /* Returns 0, or -errno if writing fails. */
 int summary_print_text (const struct summary *s, int fd);

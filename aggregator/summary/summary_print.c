@@ -89,14 +89,6 @@ void summary_roll (const struct summary *s, char out[SUMMARY_ROLL_MAX])
     }
 }
 
-void summary_roll_to_json (const struct summary *s, struct json *o)
-{
-    json_add_int (o, "present", s->present);
-    for (size_t k = 0; k < BAD_STATES; k++)
-        json_add_int (o, bad_states[k],
-                      (int64_t)count_state (s, bad_states[k]));
-}
-
 /* A rank that was ended because another one failed is a consequence, not a
  * cause.
  */

@@ -243,24 +243,42 @@ static void end_once (struct agent *a)
                                       : EX_GIVEN_UP);
 }
 
-/* What a run with a service has to report at its end, or "". */
-static void sum_up_run (struct agent *a, char *text, size_t size)
+static void add_reason (char *text, size_t size, const char *reason)
+{
+    size_t used = strlen (text);
+
+    if (*reason)
+        (void)snprintf (text + used, size - used, "; %.600s", reason);
+}
+
+/* What was not delivered when the deadline passed, and why, if that is known. */
+static void name_late (struct agent *a, const char *lost, char *text,
+                       size_t size)
 {
     unsigned long long items = spool_undelivered (a->spool);
     size_t captures = count_left (a);
+    char second[MESSAGE_TEXT_MAX];
+
+    (void)snprintf (text, size, "host %s: when the deadline passed, %llu "
+                    "item%s of the spool %s not delivered, and %zu capture%s "
+                    "%s not read", a->self.host, items, units_s (items),
+                    items == 1 ? "was" : "were", captures, units_s (captures),
+                    captures == 1 ? "was" : "were");
+    if (spool_redelivers (a->spool))
+        add_reason (text, size, "what the aggregator has lost was not "
+                                "delivered again");
+    add_reason (text, size, agent_lacks_second (a, second));
+    add_reason (text, size, lost);
+}
+
+/* What a run with a service has to report at its end, or "". */
+static void sum_up_run (struct agent *a, char *text, size_t size)
+{
     char lost[MESSAGE_TEXT_MAX];
 
     agent_sum_up (a, lost, sizeof (lost));
     if (!all_delivered (a))
-        (void)snprintf (text, size, "host %s: when the deadline passed, %llu "
-                        "item%s of the spool %s not delivered, and %zu "
-                        "capture%s %s not read%s%s%.600s", a->self.host, items,
-                        units_s (items), items == 1 ? "was" : "were", captures,
-                        units_s (captures), captures == 1 ? "was" : "were",
-                        spool_redelivers (a->spool)
-                            ? "; what the aggregator has lost was not "
-                              "delivered again" : "",
-                        *lost ? "; " : "", lost);
+        name_late (a, lost, text, size);
     else if (*lost)
         (void)snprintf (text, size, "%s", lost);
     else if (!a->search.complete)

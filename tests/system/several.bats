@@ -527,6 +527,12 @@ left_are ()
     expect_status 0
     eventually built_at "$second" j 2
     eventually built_at "$third" j 2
+    die "$third"
+    run timeout "$LIMIT" "$ROLLCALL" run --job alone --deadline 10s \
+        --aggregators "$LIST" --copies 2 --away $AWAY -- ./writer
+    expect_status 69
+    shows "not delivered" " is away, and tcp://127.0.0.1:${ports[second]} has no" \
+        "object store (its --store) for the second copy"
     run "$ROLLCALL" run --job k --aggregators nowhere -- touch started
     expect_status 78
     run "$ROLLCALL" run --aggregators "$LIST" -- touch started

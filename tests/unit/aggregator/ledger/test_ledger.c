@@ -2,6 +2,8 @@
  * durable */
 #include "aggregator/ledger/ledger_check.h"
 
+#include "model/capture.h"
+
 #include <sqlite3.h>
 
 /* Sending anything again is harmless. */
@@ -350,6 +352,16 @@ static void test_words (void **state)
     assert_true (ledger_world_size (r->l, "a") == 4);
 }
 
+/* Who reads may have a smaller maximum than who stored. */
+static void test_many_ranks (void **state)
+{
+    struct root *r = *state;
+
+    say (r, "a", CLAIM_EXPECT, "", "", CAPTURE_WORLD_LIMIT);
+    assert_true (capture_world_max < CAPTURE_WORLD_LIMIT);
+    assert_true (ledger_world_size (r->l, "a") == CAPTURE_WORLD_LIMIT);
+}
+
 static int get_built (void *arg, const struct ledger_job *j)
 {
     *(int64_t *)arg = j->built;
@@ -659,6 +671,7 @@ int main (void)
         ROOT_TEST (test_facts), ROOT_TEST (test_rollback), ROOT_TEST (test_built),
         ROOT_TEST (test_built_raw),
         ROOT_TEST (test_forget_rows), ROOT_TEST (test_words),
+        ROOT_TEST (test_many_ranks),
         ROOT_TEST (test_word_rebuilds),
         ROOT_TEST (test_heard),
         ROOT_TEST (test_other_version),
