@@ -157,6 +157,42 @@ kept_are ()                         # N: as its agent says
     shows '"copies_are": "the same"'
 }
 
+# An agent that starts while the other one is still away has nothing to offer again.
+@test "two copies: what is in the store is not sealed again by each start" {
+    local first second
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    store_at "$second"
+    "$CAPTURE_MAKER" --quiet --ranks 2 --skip-ranks 1 --extras job/early
+    run deliver j job --copies 2 --raw
+    expect_status 0
+    die "$first"
+    "$CAPTURE_MAKER" --quiet --ranks 2 --skip-ranks 0 --extras job/late
+    for start in first second third; do
+        run deliver j job --copies 2 --raw --away $AWAY
+        expect_status 0
+        shows "event=store-stands-in"
+        is "kept" 0 "$(kept)"
+        [ $start = first ] || [[ $output != *event=sealed* ]]
+        [[ $output != *event=revised* ]]
+    done
+    # whoever is back gets it, once
+    begin "$first"
+    run deliver j job --copies 2 --raw --away $AWAY
+    expect_status 0
+    shows "1 capture that only one aggregator has acknowledged is offered"
+    run deliver j job --copies 2 --raw --away $AWAY
+    expect_status 0
+    [[ $output != *event=sealed* && $output != *event=revised* ]]
+    for n in $first $second; do
+        is "captures at $n" 2 "$(captures_at "$n" j)"
+        eventually built_at "$n" j 2
+    done
+    run "$ROLLCALL" jobs --root "root$first" --root "root$second" --json
+    shows '"copies_are": "the same"'
+}
+
 # Nothing is lost, and it is said why.
 @test "two copies: one aggregator is away, and so is the store of the other one" {
     local first second before
