@@ -1,8 +1,7 @@
 /* aggregator/uploads/uploads.c - the segments of a root, as objects in a store */
 #include "uploads/uploads.h"
 
-#include "uploads/cache.h"
-#include "uploads/early_sums.h"
+#include "uploads/carry.h"
 #include "uploads/stuck.h"
 
 #include "base/clock.h"
@@ -49,136 +48,6 @@ struct uploads {
     bool lacking;               // a segment was removed by hand before it went there
     struct uploads_state state;
 };
-
-/* One segment on its way. */
-struct carried {
-    struct uploads *u;
-    int64_t segment;
-    struct object_mark mark;
-    char other[OBJECT_ETAG_MAX];        // of the object with other bytes; ""
-};
-
-/* ---- one segment ---- */
-
-static int set_mark (struct carried *c, enum object_mark_state state,
-                     struct err *err)
-{
-    c->mark.state = state;
-    return object_mark_set (c->u->root, c->segment, &c->mark, err);
-}
-
-static int note_upload (void *arg, const char *upload, struct err *err)
-{
-    struct carried *c = arg;
-
-    PRINT (c->mark.upload, "%s", upload);
-    return set_mark (c, OBJECT_BEGUN, err);
-}
-
-static int put_or_check (struct carried *c, struct object_file *f,
-                         struct err *err)
-{
-    struct object_facts there;
-    int rc = object_head (c->u->store, f->key, &there, err);
-
-    if (rc == 0) {
-        rc = object_check_file (c->u->store, f, err);
-        if (rc != -EBADMSG)
-            return rc;
-        PRINT (c->other, "%s", there.etag);
-        return err_set (err, EEXIST, "%s/%s has other bytes than segment %lld: "
-                        "does another root have the id of this one?",
-                        uploads_url (c->u), f->key, (long long)c->segment);
-    }
-    if (rc != -ENOENT ||
-        (rc = object_owner_check (c->u->store, c->u->root, c->u->id, err)) < 0 ||
-        (rc = set_mark (c, OBJECT_BEGUN, err)) < 0)
-        return rc;
-    return object_put_file (c->u->store, f, err);
-}
-
-/* What is here is not what was hashed, or was changed on its way: damage is named,
- * and not sent; else all is hashed anew.
- */
-static int judge (struct carried *c, int fd, uint64_t size, struct err *err)
-{
-    struct segment f = { .fd = fd, .number = c->segment };
-    struct err why;
-    size_t bad;
-
-    early_sums_forget (&c->u->early);
-    if (record_count_bad (&f, size, &bad, &why) < 0 || bad == 0)
-        return -EBADMSG;
-    return err_set (err, EEXIST, "segment %lld is damaged, and is not uploaded: "
-                    "see rollcall fsck", (long long)c->segment);
-}
-
-/* Write it, unless it is there.  -EEXIST: with other bytes, or it is damaged. */
-static int put (struct carried *c, int fd, uint64_t size, struct err *err)
-{
-    char key[OBJECT_MARK_KEY_MAX];
-    struct object_file f = { .key = key, .fd = fd, .size = size,
-                             .sums = early_sums_of (&c->u->early, c->segment),
-                             .begun = note_upload, .arg = c };
-    int rc;
-
-    object_mark_key (c->u->id, c->segment, key);
-    PRINT (f.upload, "%s", c->mark.upload);
-    rc = put_or_check (c, &f, err);
-    if (rc == -EBADMSG && f.sums)
-        return judge (c, fd, size, err);
-    PRINT (c->mark.etag, "%s", f.etag);
-    c->mark.upload[0] = '\0';
-    return rc < 0 ? rc : set_mark (c, OBJECT_WHOLE, err);
-}
-
-/* What is not all here is never written there. */
-static int put_whole (struct carried *c, const struct store_extent *e, int fd,
-                      struct err *err)
-{
-    int rc = cache_adopt (&c->u->cache, e, fd, err);
-
-    if (rc == -EBADMSG)         // to try again is no use
-        return -EEXIST;
-    return rc == 0 ? put (c, fd, e->end, err) : rc < 0 ? rc : 0;
-}
-
-/* There is no file: 1 it was collected, 2 somebody else has removed it. */
-static int lacks (struct uploads *u, int64_t segment, struct err *err)
-{
-    struct object_mark mark;
-    int rc = object_mark_read (u->root, segment, &mark, err);
-
-    return rc < 0 ? rc : mark.state == OBJECT_GONE ? 1 : 2;
-}
-
-/* Carry a segment: 0: it is there; 1 or 2: there is none any more, see lacks.
- * -EEXIST: it is stuck, c->other says by what.
- */
-static int carry (struct carried *c, const struct store_extent *e,
-                  struct err *err)
-{
-    struct uploads *u = c->u;
-    const char *url = uploads_url (u);
-    char path[PATH_MAX];
-    int rc = object_mark_read (u->root, e->segment, &c->mark, err), fd;
-
-    if (rc < 0 || c->mark.state == OBJECT_GONE)
-        return rc < 0 ? rc : 1;
-    if (strcmp (c->mark.url, url) != 0 || c->mark.size != e->end)
-        c->mark = (struct object_mark){ .size = e->end };
-    if (c->mark.state == OBJECT_WHOLE)
-        return 0;
-    PRINT (c->mark.url, "%s", url);
-    store_segment_path (u->root, e->segment, path);
-    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return errno == ENOENT ? lacks (u, e->segment, err)
-                               : err_sys (err, errno, "cannot open %s", path);
-    rc = put_whole (c, e, fd, err);
-    (void)close (fd);
-    return rc == -ESTALE ? 1 : rc;
-}
 
 /* ---- collected segments ---- */
 
@@ -361,12 +230,10 @@ static void note (struct uploads *u, int rc, const struct err *err)
 }
 
 /* And of the rest, at once: nobody sees a store that is back for a moment. */
-static void note_carried (const struct carried *c, uint64_t size, int rc,
-                          const struct err *err, int rest,
-                          const struct err *why)
+static void note_carried (struct uploads *u, const struct carried *c,
+                          uint64_t size, int rc, const struct err *err,
+                          int rest, const struct err *why)
 {
-    struct uploads *u = c->u;
-
     (void)pthread_mutex_lock (&u->lock);
     tell (&u->state, rc, err);
     if (u->state.error == 0 && rest < 0)
@@ -466,7 +333,8 @@ static int do_some (struct uploads *u)
 {
     struct err err = { "" }, why = { "" }, no_room = { "" };
     int deleted = delete_collected (u, &why), rc = make_room (u, &no_room);
-    struct carried c = { .u = u };
+    struct carried c = { .root = u->root, .id = u->id, .store = u->store,
+                         .cache = &u->cache, .early = &u->early };
     struct store_extent e;
 
     if (rc == 0)
@@ -480,9 +348,8 @@ static int do_some (struct uploads *u)
         note (u, deleted, &why);
         return deleted;
     }
-    c.segment = e.segment;
     rc = carry (&c, &e, &err);
-    note_carried (&c, e.end, rc, &err, deleted, &why);
+    note_carried (u, &c, e.end, rc, &err, deleted, &why);
     return rc == -EEXIST ? 0 : rc;
 }
 
