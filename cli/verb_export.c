@@ -8,6 +8,7 @@
 #include "export/trace.h"
 #include "model/capture.h"
 #include "model/steps.h"
+#include "query/finished.h"
 #include "store/db.h"
 
 #include <errno.h>
@@ -118,6 +119,7 @@ static int write_trace (const struct export_options *opt, sqlite3 *db,
     db_cancel (db, &cli_cancelled);
     rc = trace_write (db, &t, o.f, &counts, &err);
     db_cancel (db, NULL);
+    rc = finished_judge (db, rc, &err);
     closed = outfile_close (&o, rc == 0, rc == 0 ? &err : NULL);
     if (rc == -EINTR || closed == -EINTR)
         return cli_interrupted (&export_command, "%s was not written", path);
@@ -141,6 +143,7 @@ static int write_csv (const struct export_options *opt, sqlite3 *db)
 
     cli_catch_signals ();
     rc = dump_write (db, opt->csv, how, &cli_cancelled, &counts, &err);
+    rc = finished_judge (db, rc, &err);
     if (rc == -EINTR)
         return cli_interrupted (&export_command, "nothing was written into %s",
                                 opt->csv);

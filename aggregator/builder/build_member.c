@@ -180,11 +180,30 @@ static int note_capture (struct member_thread *t, size_t index,
     return t->question.size < TEAM_CAPTURES_MIN ? 0 : hand_over (t);
 }
 
+/* Rows go to the part, if they are wanted, until all is to stop. */
+static int take_rows (void *arg, const struct batch *b, struct err *err)
+{
+    const struct member_thread *t = arg;
+    const struct row_sink *to = t->part ? part_sink (t->part) : NULL;
+
+    if (is_stopped (t->pass))
+        return err_set (err, EINTR, "interrupted");
+    return to ? to->rows (to->arg, b, err) : 0;
+}
+
+static int forget_table (void *arg, enum table_id table, struct err *err)
+{
+    const struct member_thread *t = arg;
+    const struct row_sink *to = t->part ? part_sink (t->part) : NULL;
+
+    return to ? to->forget (to->arg, table, err) : 0;
+}
+
 static int read_item (struct member_thread *t, size_t index,
                       const struct select_item *item, struct wire *order)
 {
     struct pass *p = t->pass;
-    const struct row_sink none = row_sink_none (p->cancelled);
+    const struct row_sink sink = { take_rows, forget_table, t };
     struct remote_bytes bytes = { .team = p->team, .source = item->source };
     struct byte_source remote = { .read = read_remote, .arg = &bytes, .fd = -1 };
     struct capture c;
@@ -194,8 +213,7 @@ static int read_item (struct member_thread *t, size_t index,
     capture_init (&c);
     if (t->part)
         part_begin_capture (t->part, item);
-    rc = p->how->feed (p->state, order, &remote,
-                       t->part ? part_sink (t->part) : &none, &c, &t->err);
+    rc = p->how->feed (p->state, order, &remote, &sink, &c, &t->err);
     if (rc < 0 && rc == bytes.rc)
         t->err = bytes.why;
     if (rc == 0 && t->part)

@@ -423,6 +423,8 @@ int compare_read (const char *a, const char *b, double floor_percent,
     }
     if (rc == 0)
         rc = read_both (ret, dbs, err);
+    for (int run = 0; run < 2; run++)
+        rc = finished_judge (dbs[run], rc, err);
     if (rc == 0)
         judge_all (ret, floor_percent);
     (void)sqlite3_close (dbs[0]);

@@ -109,6 +109,7 @@ int finding_list_read (const char *path, const struct findings_options *opt,
         rc = find_again (db, opt, err);
     if (rc == 0)
         rc = read_rows (db, ret, err);
+    rc = finished_judge (db, rc, err);
     (void)sqlite3_close (db);
     if (rc < 0)
         finding_list_fini (ret);

@@ -87,7 +87,7 @@ static int page_collect (const char *analysis_db, const atomic_bool *cancel,
     if (rc == 0 && !(p.json.f = open_memstream (ret, size)))
         rc = err_sys (err, errno, "no memory for the report");
     if (rc == 0)
-        rc = write_data (&p, err);
+        rc = finished_judge (p.db, write_data (&p, err), err);
     if (p.json.f && fclose (p.json.f) != 0 && rc == 0)
         rc = err_sys (err, errno, "no memory for the report");
     (void)sqlite3_close (p.db);

@@ -1,4 +1,5 @@
-/* aggregator/interchange/restore.c - make a root of a backup, or of something else
+/* aggregator/interchange/restore.c - make a root of a backup, or of something
+ * else
  */
 #include "interchange/restore.h"
 
@@ -233,8 +234,8 @@ static int remove_below (const char *dir, const char *name, struct err *err)
 static int clear (struct restoring *r)
 {
     static const char *const names[] = { "segments", ROOT_ID, AUDIT_LOG,
-                                         OBJECT_MARK_DIR, "ledger.db", "ledger.db-wal",
-                                         "ledger.db-shm" };
+                                         OBJECT_MARK_DIR, "ledger.db",
+                                         "ledger.db-wal", "ledger.db-shm" };
     int rc = 0;
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0; i++) {
@@ -375,10 +376,11 @@ int backup_restore (const char *dir, const char *root,
     errno = 0;
     if (!fileio_has (dir, "ledger.db"))
         return errno == EACCES ? err_sys (err, errno, "cannot open %s", dir)
-                               : err_set (err, ENOENT, "there is no backup in %s", dir);
+                               : err_set (err, ENOENT, "there is no backup in "
+                                          "%s", dir);
     lock = root_lock (dir, false, err);
     if (lock < 0 && lock != -EROFS && lock != -EACCES)
-        return lock;            // nobody writes to a disk that cannot be written
+        return lock;            // nobody writes to a read-only disk
     rc = restore_root (root, fill_from_backup, &c, err);
     fileio_close (lock);
     return rc;

@@ -157,9 +157,14 @@ void publish_tell (const struct publish *p, struct err *err)
     tree_tell (&p->dir, err);
 }
 
+int publish_look_at_db (const char *path)
+{
+    return fileio_look_for_bytes (AT_FDCWD, path, APPLICATION_ID_AT, "ROLL", 4);
+}
+
 bool publish_is_our_db (const char *path)
 {
-    return fileio_has_bytes (AT_FDCWD, path, APPLICATION_ID_AT, "ROLL", 4);
+    return publish_look_at_db (path) > 0;
 }
 
 bool publish_has_rows (const char *path)

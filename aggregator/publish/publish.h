@@ -93,8 +93,12 @@ int publish_finish (struct publish *p, const char *temp,
                     const char *name, bool (*is_ours) (const char *path),
                     char kept[PATH_MAX], struct err *err);
 
-/* Whether a file is a database that rollcall wrote. */
+/* Whether a file is a database that rollcall wrote; one that cannot be read is
+ * none, so before what belongs to it is removed ask for that, too: 1, 0, or the
+ * system's error.
+ */
 bool publish_is_our_db (const char *path);
+int publish_look_at_db (const char *path);
 
 /* Whether it is one, and has rows of the profiler's four tables. */
 bool publish_has_rows (const char *path);

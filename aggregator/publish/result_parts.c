@@ -502,9 +502,10 @@ static bool note_result (const struct publish *p, const char *name,
     char path[PATH_MAX];
     sqlite3 *db = NULL;
     bool known = publish_path (p, name, path, NULL) == 0;
+    int ours = known ? publish_look_at_db (path) : 0;
 
-    if (!known || !publish_is_our_db (path))
-        return known;
+    if (ours <= 0)
+        return known && ours == 0;
     known = db_open (path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db) ==
             SQLITE_OK;
     if (known)

@@ -62,6 +62,12 @@ static int check_file (const char *path, struct err *err)
     return err_sys (err, -rc, "cannot read %s", path);
 }
 
+static int say_damaged (const char *path, const char *why, struct err *err)
+{
+    return err_set (err, EBADMSG, "%s is damaged (SQLite: %s): make it again "
+                    "with rollcall analyze or rollcall build", path, why);
+}
+
 static int open_once (const char *path, bool ops, sqlite3 **ret,
                       struct err *err)
 {
@@ -80,9 +86,7 @@ static int open_once (const char *path, bool ops, sqlite3 **ret,
         (void)sqlite3_limit (*ret, SQLITE_LIMIT_LENGTH, TEXT_MAX);
         (void)sqlite3_busy_timeout (*ret, BUSY_MS);
         if (db_int (*ret, "SELECT count(*) FROM sqlite_schema", -1) < 0)
-            rc = err_set (err, EBADMSG, "%s is damaged (SQLite: %s): make it "
-                          "again with rollcall analyze or rollcall build",
-                          path, sqlite3_errmsg (*ret));
+            rc = say_damaged (path, sqlite3_errmsg (*ret), err);
     }
     if (rc == 0 && ops)
         rc = part_tables_add (*ret, err);
@@ -143,6 +147,19 @@ int finished_open_sums (const char *path, sqlite3 **ret, struct err *err)
     int rc = open_once (path, false, ret, err);
 
     return rc < 0 ? rc : check_analysis (path, ret, err);
+}
+
+int finished_judge (sqlite3 *db, int rc, struct err *err)
+{
+    int64_t faults;
+
+    if (rc != -EIO || !db)
+        return rc;
+    faults = db_int (db, "SELECT count(*) FROM pragma_quick_check(1) WHERE "
+                     "quick_check<>'ok'", -1);
+    return faults == 0 || (faults < 0 && sqlite3_errcode (db) != SQLITE_CORRUPT)
+               ? rc : say_damaged (sqlite3_db_filename (db, "main"),
+                                   sqlite3_errstr (SQLITE_CORRUPT), err);
 }
 
 /* ---- statements that a user wrote ---- */

@@ -39,6 +39,12 @@ int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err);
  */
 int finished_open_sums (const char *path, sqlite3 **ret, struct err *err);
 
+/* What a failure to read an open result means: -EBADMSG, with a sentence, if it
+ * was -EIO and the file is damaged, which is checked; else 'rc' and 'err' stay.
+ * 'db' may be NULL.
+ */
+int finished_judge (sqlite3 *db, int rc, struct err *err);
+
 /* Restrict the statements of a user: they may select and read the schema, but
  * not attach databases.  They fail with -EINTR after this much CPU time (0: no
  * limit).  The limit of memory applies to the whole process.

@@ -12,8 +12,8 @@ static void begin (struct stored *s, const struct store *store,
     s->segment = store_last_used (store);
 }
 
-void stored_look (struct stored *s, struct uploads *u, const struct store *store,
-                  const struct ledger *ledger)
+void stored_look (struct stored *s, struct uploads *u,
+                  const struct store *store, const struct ledger *ledger)
 {
     struct ledger_mark now = ledger_mark (ledger);
 
@@ -32,11 +32,13 @@ void stored_hurry (struct stored *s, int64_t now_ns)
     s->hurry_ns = now_ns;
 }
 
-int64_t stored_seal_after (const struct stored *s, const struct uploads_state *u,
-                           int64_t after_ns, int64_t now_ns)
+int64_t stored_seal_after (const struct stored *s,
+                           const struct uploads_state *u, int64_t after_ns,
+                           int64_t now_ns)
 {
     bool waits = u->collected > 0 ||
                  (s->hurry_ns > 0 && now_ns - s->hurry_ns < WAITS_NS);
 
-    return waits && u->waiting == 0 && after_ns > STORED_HURRY_NS ? STORED_HURRY_NS : after_ns;
+    return waits && u->waiting == 0 && after_ns > STORED_HURRY_NS
+               ? STORED_HURRY_NS : after_ns;
 }

@@ -1,8 +1,8 @@
 /* aggregator/uploads/uploads.c - the segments of a root, as objects in a store */
 #include "uploads/uploads.h"
 
-#include "uploads/cache.h"
-#include "uploads/early_sums.h"
+#include "uploads/carry.h"
+#include "uploads/stuck.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
@@ -42,137 +42,12 @@ struct uploads {
     pthread_cond_t more;        // to do, or stop
     struct waiting *list;       // in order; the first one is under way
     size_t n;
-    int64_t conflict;           // the first segment that cannot go there; 0: none
+    struct stuck stuck;         // that cannot go there
     struct store_extent open;   // what is committed of the one that fills
     int64_t whole;              // all that segments before this one had is there
     bool lacking;               // a segment was removed by hand before it went there
     struct uploads_state state;
 };
-
-/* One segment on its way. */
-struct carried {
-    struct uploads *u;
-    int64_t segment;
-    struct object_mark mark;
-};
-
-/* ---- one segment ---- */
-
-static int set_mark (struct carried *c, enum object_mark_state state,
-                     struct err *err)
-{
-    c->mark.state = state;
-    return object_mark_set (c->u->root, c->segment, &c->mark, err);
-}
-
-static int note_upload (void *arg, const char *upload, struct err *err)
-{
-    struct carried *c = arg;
-
-    PRINT (c->mark.upload, "%s", upload);
-    return set_mark (c, OBJECT_BEGUN, err);
-}
-
-static int put_or_check (struct carried *c, struct object_file *f,
-                         struct err *err)
-{
-    struct object_facts there;
-    int rc = object_head (c->u->store, f->key, &there, err);
-
-    if (rc == 0) {
-        rc = object_check_file (c->u->store, f, err);
-        return rc != -EBADMSG ? rc
-                   : err_set (err, EEXIST, "%s/%s has other bytes than segment "
-                              "%lld: does another root have the id of this one?",
-                              uploads_url (c->u), f->key, (long long)c->segment);
-    }
-    if (rc != -ENOENT ||
-        (rc = object_owner_check (c->u->store, c->u->root, c->u->id, err)) < 0 ||
-        (rc = set_mark (c, OBJECT_BEGUN, err)) < 0)
-        return rc;
-    return object_put_file (c->u->store, f, err);
-}
-
-/* What is here is not what was hashed, or was changed on its way: damage is named,
- * and not sent; else all is hashed anew.
- */
-static int judge (struct carried *c, int fd, uint64_t size, struct err *err)
-{
-    struct segment f = { .fd = fd, .number = c->segment };
-    struct err why;
-    size_t bad;
-
-    early_sums_forget (&c->u->early);
-    if (record_count_bad (&f, size, &bad, &why) < 0 || bad == 0)
-        return -EBADMSG;
-    return err_set (err, EEXIST, "segment %lld is damaged, and is not uploaded: "
-                    "see rollcall fsck", (long long)c->segment);
-}
-
-/* Write it, unless it is there.  -EEXIST: with other bytes, or it is damaged. */
-static int put (struct carried *c, int fd, uint64_t size, struct err *err)
-{
-    char key[OBJECT_MARK_KEY_MAX];
-    struct object_file f = { .key = key, .fd = fd, .size = size,
-                             .sums = early_sums_of (&c->u->early, c->segment),
-                             .begun = note_upload, .arg = c };
-    int rc;
-
-    object_mark_key (c->u->id, c->segment, key);
-    PRINT (f.upload, "%s", c->mark.upload);
-    rc = put_or_check (c, &f, err);
-    if (rc == -EBADMSG && f.sums)
-        return judge (c, fd, size, err);
-    PRINT (c->mark.etag, "%s", f.etag);
-    c->mark.upload[0] = '\0';
-    return rc < 0 ? rc : set_mark (c, OBJECT_WHOLE, err);
-}
-
-/* What is not all here is never written there. */
-static int put_whole (struct carried *c, const struct store_extent *e, int fd,
-                      struct err *err)
-{
-    int rc = cache_adopt (&c->u->cache, e, fd, err);
-
-    if (rc == -EBADMSG)         // to try again is no use
-        return -EEXIST;
-    return rc == 0 ? put (c, fd, e->end, err) : rc < 0 ? rc : 0;
-}
-
-/* There is no file: 1 it was collected, 2 somebody else has removed it. */
-static int lacks (struct uploads *u, int64_t segment, struct err *err)
-{
-    struct object_mark mark;
-    int rc = object_mark_read (u->root, segment, &mark, err);
-
-    return rc < 0 ? rc : mark.state == OBJECT_GONE ? 1 : 2;
-}
-
-/* Carry a segment: 0: it is there; 1 or 2: there is none any more, see lacks. */
-static int carry (struct uploads *u, const struct store_extent *e,
-                  struct err *err)
-{
-    struct carried c = { .u = u, .segment = e->segment };
-    const char *url = uploads_url (u);
-    char path[PATH_MAX];
-    int rc = object_mark_read (u->root, e->segment, &c.mark, err), fd;
-
-    if (rc < 0 || c.mark.state == OBJECT_GONE)
-        return rc < 0 ? rc : 1;
-    if (strcmp (c.mark.url, url) != 0 || c.mark.size != e->end)
-        c.mark = (struct object_mark){ .size = e->end };
-    if (c.mark.state == OBJECT_WHOLE)
-        return 0;
-    PRINT (c.mark.url, "%s", url);
-    store_segment_path (u->root, e->segment, path);
-    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return errno == ENOENT ? lacks (u, e->segment, err)
-                               : err_sys (err, errno, "cannot open %s", path);
-    rc = put_whole (&c, e, fd, err);
-    (void)close (fd);
-    return rc == -ESTALE ? 1 : rc;
-}
 
 /* ---- collected segments ---- */
 
@@ -213,9 +88,9 @@ static int64_t first_waiting (struct uploads *u)
     int64_t ret;
 
     (void)pthread_mutex_lock (&u->lock);
-    ret = u->offered + 1;
-    if (u->conflict > 0 && u->conflict < ret)
-        ret = u->conflict;
+    ret = stuck_first (&u->stuck);
+    if (ret == 0 || ret > u->offered)
+        ret = u->offered + 1;
     for (size_t i = 0; i < u->n; i++) {
         if (u->list[i].segment.segment < ret)
             ret = u->list[i].segment.segment;
@@ -307,27 +182,35 @@ static bool first_of (struct uploads *u, struct store_extent *ret)
     return any;
 }
 
+static int note_stuck (struct uploads *u, const struct waiting *w,
+                       const char *etag)
+{
+    struct stuck_one one = { .segment = w->segment, .since_ns = w->since_ns };
+
+    PRINT (one.etag, "%s", etag);
+    return stuck_add (&u->stuck, &one, clock_mono_ns ());
+}
+
 /* What came of the first one.  If it failed, the others are tried before it is
  * tried again: it may be the only one that cannot be read.
  */
-static void take_off (struct uploads *u, const struct store_extent *e, int rc)
+static void take_off (struct uploads *u, const struct carried *c,
+                      uint64_t size, int rc)
 {
     struct uploads_state *s = &u->state;
     struct waiting first = u->list[0];
+    bool stuck = rc == -EEXIST && note_stuck (u, &first, c->other) == 0;
 
     memmove (u->list, u->list + 1, (u->n - 1) * sizeof (*u->list));
-    if (rc < 0 && rc != -EEXIST) {
+    if (rc < 0 && !stuck) {
         u->list[u->n - 1] = first;
         return;
     }
     u->n--;
-    s->waiting_bytes -= e->end;
+    s->waiting_bytes -= size;
     s->stored += rc == 0;
-    s->stored_bytes += rc == 0 ? e->end : 0;
-    s->conflicts += rc == -EEXIST;
+    s->stored_bytes += rc == 0 ? size : 0;
     u->lacking = u->lacking || rc == 2;
-    if (rc == -EEXIST && (u->conflict == 0 || e->segment < u->conflict))
-        u->conflict = e->segment;
 }
 
 /* For the status. */
@@ -347,15 +230,15 @@ static void note (struct uploads *u, int rc, const struct err *err)
 }
 
 /* And of the rest, at once: nobody sees a store that is back for a moment. */
-static void note_carried (struct uploads *u, const struct store_extent *e,
-                          int rc, const struct err *err, int rest,
-                          const struct err *why)
+static void note_carried (struct uploads *u, const struct carried *c,
+                          uint64_t size, int rc, const struct err *err,
+                          int rest, const struct err *why)
 {
     (void)pthread_mutex_lock (&u->lock);
     tell (&u->state, rc, err);
     if (u->state.error == 0 && rest < 0)
         tell (&u->state, rest, why);
-    take_off (u, e, rc);
+    take_off (u, c, size, rc);
     (void)pthread_mutex_unlock (&u->lock);
 }
 
@@ -375,6 +258,48 @@ static int make_room (struct uploads *u, struct err *err)
     u->state.linked = u->cached.linked;
     (void)pthread_mutex_unlock (&u->lock);
     return rc < 0 ? rc : 0;
+}
+
+/* Something else is there now: it is tried again. */
+static int try_again (struct uploads *u, const struct stuck_one *one)
+{
+    const struct waiting w = { one->segment, one->since_ns };
+    int rc;
+
+    (void)pthread_mutex_lock (&u->lock);
+    if ((rc = vec_push (&u->list, &u->n, &w, sizeof (w))) == 0) {
+        u->state.waiting_bytes += one->segment.end;
+        stuck_drop (&u->stuck, one->segment.segment);
+        if (u->stuck.n == 0)
+            u->state.conflict[0] = '\0';
+    }
+    (void)pthread_mutex_unlock (&u->lock);
+    return rc;
+}
+
+/* Whether somebody has removed an object with other bytes, or replaced it. */
+static int look_at_stuck (struct uploads *u, struct err *err)
+{
+    char key[OBJECT_MARK_KEY_MAX];
+    struct object_facts there;
+    struct stuck_one one;
+    bool due;
+    int rc = 0;
+
+    do {
+        (void)pthread_mutex_lock (&u->lock);
+        due = stuck_due (&u->stuck, clock_mono_ns (), &one);
+        (void)pthread_mutex_unlock (&u->lock);
+        if (!due)
+            return 0;
+        object_mark_key (u->id, one.segment.segment, key);
+        rc = object_head (u->store, key, &there, err);
+        if (rc < 0 && rc != -ENOENT)
+            return rc;
+        if (rc == 0 && strcmp (there.etag, one.etag) == 0)
+            return 0;
+    } while ((rc = try_again (u, &one)) == 0);
+    return rc;
 }
 
 static int probe (struct uploads *u)
@@ -408,8 +333,12 @@ static int do_some (struct uploads *u)
 {
     struct err err = { "" }, why = { "" }, no_room = { "" };
     int deleted = delete_collected (u, &why), rc = make_room (u, &no_room);
+    struct carried c = { .root = u->root, .id = u->id, .store = u->store,
+                         .cache = &u->cache, .early = &u->early };
     struct store_extent e;
 
+    if (rc == 0)
+        rc = look_at_stuck (u, &no_room);
     if (deleted == 0) {
         deleted = rc;
         why = no_room;
@@ -419,8 +348,8 @@ static int do_some (struct uploads *u)
         note (u, deleted, &why);
         return deleted;
     }
-    rc = carry (u, &e, &err);
-    note_carried (u, &e, rc, &err, deleted, &why);
+    rc = carry (&c, &e, &err);
+    note_carried (u, &c, e.end, rc, &err, deleted, &why);
     return rc == -EEXIST ? 0 : rc;
 }
 
@@ -532,6 +461,7 @@ static void destroy (struct uploads *u)
     (void)pthread_cond_destroy (&u->more);
     (void)pthread_mutex_destroy (&u->lock);
     free (u->list);
+    stuck_fini (&u->stuck);
     free (u->root);
     free (u);
 }
@@ -615,6 +545,7 @@ void uploads_state (struct uploads *u, struct uploads_state *ret)
     (void)pthread_mutex_lock (&u->lock);
     *ret = u->state;
     ret->waiting = u->n;
+    ret->conflicts = u->stuck.n;
     ret->since_ns = 0;
     for (size_t i = 0; i < u->n; i++) {
         if (i == 0 || u->list[i].since_ns < ret->since_ns)

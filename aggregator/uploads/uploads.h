@@ -57,12 +57,13 @@ struct uploads_state {
     uint64_t collected;         // objects that are to go, when what was copied
                                 // out of their segments is there
     uint64_t conflicts;         // segments whose object has other bytes, or that
-                                // were damaged here before they went
+                                // were damaged here before they went; one whose
+                                // object was removed or replaced is tried again
     int error;                  // errno of the last try; 0: it went well, or
                                 // has shown a conflict; EHOSTUNREACH: 'why' of
                                 // uploads_start
     char why[ERR_TEXT_MAX];     // its sentence, or ""
-    char conflict[ERR_TEXT_MAX];        // of the last conflict, or ""
+    char conflict[ERR_TEXT_MAX];        // of the last conflict; "": there is none
 };
 void uploads_state (struct uploads *u, struct uploads_state *ret);
 const char *uploads_url (const struct uploads *u);

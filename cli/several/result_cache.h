@@ -4,6 +4,11 @@
  * built, with its parts, by what its aggregator says of it; unused ones go after
  * a week, and after an hour if there is another build.  A directory of another
  * user is refused.
+ *
+ * What came is checked when it comes: parts that are here already by their sums,
+ * with a new analysis.db.  After that a part is taken by its name and size, as
+ * its sum takes as long as to read all of it: who reads its rows finds another
+ * one by its id, and damage by the pages.
  */
 #ifndef ROLLCALL_SEVERAL_RESULT_CACHE_H
 #define ROLLCALL_SEVERAL_RESULT_CACHE_H

@@ -65,8 +65,8 @@ static int read_head (struct answer *a, bool record, unsigned *type,
     return 0;
 }
 
-/* The data of an SRV record: priority, weight, port, target.  1; 0: it says that
- * there is no server; -EBADMSG.
+/* The data of an SRV record: priority, weight, port, target.  1; 0: it says
+ * that there is no server; -EBADMSG.
  */
 static int read_target (struct answer *a, unsigned size, struct srv_target *ret)
 {
@@ -192,7 +192,8 @@ static int why_not (int reason, struct err *err)
     if (reason == HOST_NOT_FOUND)
         return say (-ENOENT, 0, err);
     return reason == NO_DATA ? say (-ENODATA, 0, err)
-                             : err_set (err, EAGAIN, "no name server answers, or can answer now");
+                             : err_set (err, EAGAIN, "no name server answers, "
+                                        "or can answer now");
 }
 
 static int query (struct __res_state *r, const char *name,

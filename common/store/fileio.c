@@ -210,17 +210,24 @@ int fileio_pread_all (int fd, void *data, size_t size, off_t offset)
     return 0;
 }
 
+int fileio_look_for_bytes (int dirfd, const char *name, off_t offset,
+                           const void *bytes, size_t n)
+{
+    int fd = fileio_open_at (dirfd, name, NULL), rc;
+    char there[128];
+
+    if (fd < 0)
+        return fd == -ENOENT || fd == -ELOOP || fd == -EINVAL ? 0 : fd;
+    rc = n > sizeof (there) ? -ENODATA
+                            : fileio_pread_all (fd, there, n, offset);
+    (void)close (fd);
+    return rc == 0 ? memcmp (there, bytes, n) == 0 : rc == -ENODATA ? 0 : rc;
+}
+
 bool fileio_has_bytes (int dirfd, const char *name, off_t offset,
                        const void *bytes, size_t n)
 {
-    int fd = fileio_open_at (dirfd, name, NULL);
-    char there[128];
-    bool same = fd >= 0 && n <= sizeof (there) &&
-                fileio_pread_all (fd, there, n, offset) == 0 &&
-                memcmp (there, bytes, n) == 0;
-
-    fileio_close (fd);
-    return same;
+    return fileio_look_for_bytes (dirfd, name, offset, bytes, n) > 0;
 }
 
 void fileio_close (int fd)

@@ -73,6 +73,10 @@ int fileio_pread_all (int fd, void *data, size_t size, off_t offset);
 bool fileio_has_bytes (int dirfd, const char *name, off_t offset,
                        const void *bytes, size_t n);
 
+/* The same: 1, 0, or the system's error if that cannot be read. */
+int fileio_look_for_bytes (int dirfd, const char *name, off_t offset,
+                           const void *bytes, size_t n);
+
 /* close, of what may not be open (-1, or a negative errno); closedir, of what
  * may be NULL.
  */

@@ -40,6 +40,7 @@ static void on_welcome (void *arg, unsigned copy)
     agent_on_connected (a, copy);
     agent_keep_holder (a, copy);
     go_on_removing (a);         // all acknowledged data is there
+    agent_revise (a);
     a->end.check (a);
 }
 

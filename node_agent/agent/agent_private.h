@@ -685,6 +685,11 @@ void agent_on_said (void *arg);
 void agent_on_lost (void *arg, unsigned copy);
 void agent_recall_redelivery (struct agent *a);
 
+/* Offer what one aggregator alone has (spool_revise), if there is any, once all
+ * that are chosen are heard, or another one alone keeps.
+ */
+void agent_revise (struct agent *a);
+
 /* A handler of struct ship_events. */
 void agent_on_judged (void *arg);
 

@@ -22,7 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define AGAIN_NS NS_PER_S       // when the spool failed, as on a full disk
+#define AGAIN_NS NS_PER_S       // when the spool failed, as on a full disk, or
+                                // an aggregator was not heard yet
 
 static void tell_doubt (const struct spool_redelivery *r)
 {
@@ -213,12 +214,37 @@ void agent_on_lost (void *arg, unsigned copy)
 
 /* ---- what one aggregator alone has ---- */
 
+/* Whether it is known who acknowledges: whoever was not heard since this agent
+ * began may be away, as before.
+ */
+static bool knows_keepers (const struct agent *a)
+{
+    const struct choice *c = &a->targets.choice;
+
+    if (a->targets.copies < 2 ||
+        (ship_keeper (a->ship, ITEM_ROWS) != SPOOL_NO_COPY &&
+         ship_keeper (a->ship, ITEM_RAW) != SPOOL_NO_COPY))
+        return true;
+    for EACH_CHOSEN (i, c) {
+        if (!ship_is_heard (a->ship, i) || c->of[c->copy[i].at].away)
+            return false;
+    }
+    return true;
+}
+
 static void revise (void *arg)
 {
     struct agent *a = arg;
     struct err err = { "" };
-    int rc = spool_revise (a->spool, &a->redelivery.revised, &err);
+    int rc;
 
+    if (!spool_has_to_revise (a->spool))
+        return;
+    if (!knows_keepers (a)) {
+        (void)loop_add_timer (a->loop, AGAIN_NS, revise, a);
+        return;
+    }
+    rc = spool_revise (a->spool, &a->redelivery.revised, &err);
     if (rc < 0 && rc != -EAGAIN)
         log_error ("spool-failed", "%s: it is tried again every second",
                    err.text);
@@ -239,21 +265,24 @@ static void revise (void *arg)
     a->end.check (a);
 }
 
+void agent_revise (struct agent *a)
+{
+    (void)loop_add_timer (a->loop, 0, revise, a);
+}
+
 void agent_on_judged (void *arg)
 {
     struct agent *a = arg;
 
     agent_tell_keeper (a);
-    if (spool_has_to_revise (a->spool))
-        (void)loop_add_timer (a->loop, 0, revise, a);
+    agent_revise (a);
     if (a->life.state.now != LIFE_STARTING)
         a->end.check (a);       // it may need no more copies
 }
 
 void agent_recall_redelivery (struct agent *a)
 {
-    if (spool_has_to_revise (a->spool))
-        (void)loop_add_timer (a->loop, 0, revise, a);
+    agent_revise (a);
     a->redelivery.asking = spool_asks (a->spool);
     if (spool_redelivers (a->spool))
         agent_redeliver_begin (a);

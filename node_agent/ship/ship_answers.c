@@ -11,7 +11,8 @@
 
 #define RETRY_NS (10 * NS_PER_MS)       // when the socket has no room
 #define HOLD_NS (250 * NS_PER_MS)       // between checks whether it is over
-#define NOTE_CHUNKS 64          // progress of an item is recorded so often
+// progress of an item is recorded so often
+#define NOTE_BYTES ((uint64_t)64 * CONTENT_CHUNK)
 
 /* If the spool cannot set the item aside now, the fault is found again when it
  * is offered again.
@@ -144,7 +145,7 @@ static bool ship_answers_answer (struct ship *s, const struct get *get)
     if (ship_say (s, &m) < 0)
         return false;
     count_sent (s, o, &m);
-    if (get->part == PART_BYTES && get->offset >= o->noted + (uint64_t)NOTE_CHUNKS * CONTENT_CHUNK) {
+    if (get->part == PART_BYTES && get->offset >= o->noted + NOTE_BYTES) {
         o->noted = get->offset;
         spool_transferring (s->spool, o->item.id, get->offset);
     }

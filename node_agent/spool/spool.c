@@ -83,27 +83,15 @@ static int undo_settled (struct spool *s, struct err *err)
     return 0;
 }
 
-uint64_t spool_next_durable (struct spool *s, uint64_t id)
-{
-    uint64_t next = (uint64_t)db_number (spool_rows (s, NULL,
-        "SELECT id FROM item INDEXED BY item_durable WHERE state=6 AND id>?1 "
-        "AND at=0 AND sum IS " ITEM_SUM ("state", "at", "why") " ORDER BY id LIMIT 1",
-        id), 0);
-
-    return next > id ? next : 0;        // else an index is damaged
-}
-
 /* Remove files of items that were acknowledged just before the end; one that
  * cannot be removed is left to the next start.  A row that only appears to say
  * so keeps its wrong sum.
  */
 static int finish_durable (struct spool *s, struct err *err)
 {
-    uint64_t id = 0;
     int rc;
 
-    while ((id = spool_next_durable (s, id)) > 0)
-        item_release (s, id);
+    item_release_all (s);
     if (s->nadvice == 0)
         return 0;
     rc = spool_ledger_begin (s, err);

@@ -68,6 +68,20 @@ int item_move (struct spool *s, uint64_t id, const struct item_row *r,
     return rc;
 }
 
+int item_let_go (struct spool *s, uint64_t id, struct err *err)
+{
+    struct item_row r;
+    int rc = item_find (s, id, &r, err);
+
+    if (rc <= 0 || r.state != SPOOL_DURABLE)
+        return rc < 0 ? rc : 0;
+    rc = spool_do (s, err, "UPDATE item SET at=0, sum="
+                   ITEM_SUM ("state", "0", "why") " WHERE id=?1", id);
+    if (rc == 0)
+        kept_move (s, &r, SPOOL_DURABLE, 0);
+    return rc;
+}
+
 /* ---- advice ---- */
 
 /* Write the advice, within a transaction. */

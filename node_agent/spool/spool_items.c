@@ -222,13 +222,11 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset)
 
 /* ---- ends ---- */
 
-/* Find a durable item, and remove its file. */
-static bool remove_file (struct spool *s, uint64_t id, struct item_row *r)
+/* Remove the file of an item, if it has one. */
+static bool remove_file (struct spool *s, const struct item_row *r)
 {
     char path[PATH_MAX];
 
-    if (item_find (s, id, r, NULL) <= 0 || r->state != SPOOL_DURABLE)
-        return false;
     if (!r->own)
         return true;
     spool_file_path (s, r->capture, r->number, path);
@@ -241,18 +239,27 @@ void item_release (struct spool *s, uint64_t id)
 {
     struct item_row r;
 
-    if (remove_file (s, id, &r))
+    if (item_find (s, id, &r, NULL) > 0 && r.state == SPOOL_DURABLE &&
+        remove_file (s, &r))
         item_advise (s, id, SPOOL_FILE_REMOVED, r.at);
 }
 
-int item_let_go (struct spool *s, uint64_t id, struct err *err)
+uint64_t spool_next_durable (struct spool *s, uint64_t id)
 {
-    struct item_row r;
-    int rc = 0;
+    uint64_t next = (uint64_t)db_number (spool_rows (s, NULL,
+        "SELECT id FROM item INDEXED BY item_durable WHERE state=6 AND id>?1 "
+        "AND at=0 AND sum IS " ITEM_SUM ("state", "at", "why") " ORDER BY id LIMIT 1",
+        id), 0);
 
-    if (remove_file (s, id, &r))
-        rc = item_move (s, id, &r, SPOOL_FILE_REMOVED, r.at, "", err);
-    return rc < 0 ? rc : 0;
+    return next > id ? next : 0;        // else an index is damaged
+}
+
+void item_release_all (struct spool *s)
+{
+    uint64_t id = 0;
+
+    while ((id = spool_next_durable (s, id)) > 0)
+        item_release (s, id);
 }
 
 static bool is_kept (struct spool *s, uint64_t id)

@@ -234,6 +234,7 @@ int spool_revise (struct spool *s, uint64_t *captures, struct err *err)
         s->revised = before;
         return committed;
     }
+    item_release_all (s);
     *captures = n;
     if (rc == 0)
         memcpy (s->ledgers, s->keepers.of, sizeof (s->ledgers));

@@ -187,6 +187,11 @@ int item_move (struct spool *s, uint64_t id, const struct item_row *r,
                enum spool_event event, uint64_t at, const char *why,
                struct err *err);
 
+/* A durable item is kept no longer (spool_keep), within a transaction: its file
+ * may go when that is committed.
+ */
+int item_let_go (struct spool *s, uint64_t id, struct err *err);
+
 /* Have the next transaction take an event; if there is no room for more events,
  * do it now.
  */
@@ -203,11 +208,6 @@ bool tally_is_true (struct spool *s);
 /* ---- spool.c ---- */
 
 struct spool *spool_new_struct (const char *dir, struct err *err);
-
-/* The first item after 'id' that is durable, not kept (spool_keep) and not
- * released; 0: none.
- */
-uint64_t spool_next_durable (struct spool *s, uint64_t id);
 
 /* Captures with a wrong number of items that are open or asked. */
 #define SPOOL_SHORT_CAPTURES \
@@ -301,11 +301,15 @@ int item_close (struct spool *s, uint64_t id, enum spool_event event,
                 const char *why, struct err *err);
 
 /* Remove the file of a durable item from the spool; its state 'released' is
- * advice.  If the removal fails, the item stays durable.  item_let_go: the same
- * within a transaction.
+ * advice.  If the removal fails, the item stays durable.
  */
 void item_release (struct spool *s, uint64_t id);
-int item_let_go (struct spool *s, uint64_t id, struct err *err);
+
+/* The first item after 'id' that is durable, not kept (spool_keep) and not
+ * released; 0: none.  And release all of these, as each start does, too.
+ */
+uint64_t spool_next_durable (struct spool *s, uint64_t id);
+void item_release_all (struct spool *s);
 
 /* ---- redeliver.c ---- */
 

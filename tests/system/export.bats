@@ -253,6 +253,28 @@ stopped_by ()
     expect_status 0
 }
 
+# Whatever reads it says the same, and what to do.
+@test "a result that is damaged inside" {
+    make --ranks 4 --steps 3
+    analyze
+    cp -r out good
+    page=$(sql "SELECT rootpage FROM sqlite_schema WHERE name='StepTraceTime'")
+    size=$(sql "PRAGMA page_size")
+    head -c "$size" /dev/zero | tr '\0' '\377' | dd of="$DB" bs="$size" \
+        seek=$((page - 1)) conv=notrunc status=none
+    for verb in "export --perfetto trace.json" "export --csv tables" report \
+        "report -o -" "compare good"; do
+        # shellcheck disable=SC2086     # words
+        run "$ROLLCALL" $verb out
+        expect_status 65
+        shows "$DB is damaged (SQLite: database disk image is malformed): make it"
+    done
+    run "$ROLLCALL" query steps out
+    expect_status 65
+    shows "malformed"
+    [ ! -e trace.json ] && [ ! -e tables ]
+}
+
 @test "CSV has every row of every table, NULL apart from an empty text" {
     local table
 

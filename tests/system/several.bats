@@ -183,24 +183,6 @@ stop_name_server ()
     rm -f dns.port
 }
 
-# choices_of_host JOB [HOST]: the same for the raw files of a host, or this one
-choices_of_host ()
-{
-    local n
-
-    for n in "${!ports[@]}"; do
-        echo "$(printf '%s\0%s\0%s' "tcp://127.0.0.1:${ports[n]}" "$1" \
-            "${2:-$(uname -n)}" | sha256sum | cut -d' ' -f1) $n"
-    done | sort -r | cut -d' ' -f2 | tr '\n' ' '
-}
-
-# raw_at N JOB: of how many captures the root of a service has raw files
-raw_at ()
-{
-    "$ROLLCALL" archive ls --json --root "root$1" "$2" 2>/dev/null |
-        grep '"kind":"raw"' | sed 's/.*"capture":"\([^"]*\)".*/\1/' | sort -u | wc -l
-}
-
 # find_spread: a JOB whose rows and raw files go to different services: HOME and
 # RAW_AT
 find_spread ()

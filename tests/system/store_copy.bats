@@ -157,6 +157,113 @@ kept_are ()                         # N: as its agent says
     shows '"copies_are": "the same"'
 }
 
+# An agent that starts while the other one is still away has nothing to offer again.
+@test "two copies: what is in the store is not sealed again by each start" {
+    local first second
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    store_at "$second"
+    "$CAPTURE_MAKER" --quiet --ranks 2 --skip-ranks 1 --extras job/early
+    run deliver j job --copies 2 --raw
+    expect_status 0
+    die "$first"
+    "$CAPTURE_MAKER" --quiet --ranks 2 --skip-ranks 0 --extras job/late
+    for start in first second third; do
+        run deliver j job --copies 2 --raw --away $AWAY
+        expect_status 0
+        shows "event=store-stands-in"
+        is "kept" 0 "$(kept)"
+        [ $start = first ] || [[ $output != *event=sealed* ]]
+        [[ $output != *event=revised* ]]
+    done
+    # whoever is back gets it, once
+    begin "$first"
+    run deliver j job --copies 2 --raw --away $AWAY
+    expect_status 0
+    shows "1 capture that only one aggregator has acknowledged is offered"
+    run deliver j job --copies 2 --raw --away $AWAY
+    expect_status 0
+    [[ $output != *event=sealed* && $output != *event=revised* ]]
+    for n in $first $second; do
+        is "captures at $n" 2 "$(captures_at "$n" j)"
+        eventually built_at "$n" j 2
+    done
+    run "$ROLLCALL" jobs --root "root$first" --root "root$second" --json
+    shows '"copies_are": "the same"'
+}
+
+# find_divided: a JOB whose rows and raw files go to different services first, and
+# its raw files then to HOME_AT, its home
+find_divided ()
+{
+    local n
+
+    for ((n = 0; ; n++)); do
+        JOB=divided$n
+        HOME_AT=$(choices "$JOB" | cut -d' ' -f1)
+        [ "$HOME_AT" != "$(choices_of_host "$JOB" | cut -d' ' -f2)" ] || break
+    done
+}
+
+# spread [OPTION]...: all that there is of JOB, with two copies
+spread ()
+{
+    deliver "$JOB" job --copies 2 --raw --release shipped --spread 3 \
+        --world-size 4 --away $AWAY "$@"
+}
+
+@test "two copies of a large job, and all but its home are away: its store has the second" {
+    local n raw others=()
+
+    services 3
+    find_divided
+    raw=$(choices_of_host "$JOB" | cut -d' ' -f1)
+    for n in 1 2 3; do
+        [ "$n" = "$HOME_AT" ] || others+=("$n")
+    done
+    store_at "$HOME_AT"
+    "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 2,3 --extras job/early
+    cp -r job was
+    run spread
+    expect_status 0
+    is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
+    is "raw files" "2 2" "$(raw_at "$raw" "$JOB") $(raw_at "$HOME_AT" "$JOB")"
+    for n in "${others[@]}"; do
+        die "$n"
+    done
+    "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 0,1,3 --extras job/late
+    cp -r job/late was/
+    run spread
+    expect_status 0
+    shows "event=store-stands-in"
+    is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
+    is "kept" 0 "$(kept)"
+    # those that are back get what is still here, and lose nothing
+    for n in "${others[@]}"; do
+        begin "$n"
+    done
+    "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 0,1,2 --extras job/later
+    cp -r job/later was/
+    run spread
+    expect_status 0
+    is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
+    is "rows" 4 "$(captures_at "$HOME_AT" "$JOB")"
+    is "raw files" "3 4" "$(raw_at "$raw" "$JOB") $(raw_at "$HOME_AT" "$JOB")"
+    eventually built_at "$HOME_AT" "$JOB" 4
+    # what only one aggregator had is in its store
+    die "$HOME_AT"
+    run "$ROLLCALL" restore --store "$STORE" back
+    expect_status 0
+    run "$ROLLCALL" archive --root back get "$JOB" got
+    expect_status 0
+    for n in early late; do
+        for dir in was/$n/*_ascend_pt; do
+            diff -r -x rollcall.shipment -x .rollcall-job "$dir" "got/${dir##*/}"
+        done
+    done
+}
+
 # Nothing is lost, and it is said why.
 @test "two copies: one aggregator is away, and so is the store of the other one" {
     local first second before

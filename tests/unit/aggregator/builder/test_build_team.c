@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "builder/build.h"
 #include "builder/build_member.h"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #define CAPTURES 40             // so that a range has several
+#define LATE_NS (10 * NS_PER_S) // whoever reads so long was not told to stop
 
 static char dir[] = "/tmp/rollcall-team-XXXXXX";
 static atomic_bool never;
@@ -34,6 +36,10 @@ static struct {
     int lead_refuses;           // the first one of the member: an errno
     atomic_uint lead_read, member_read, bytes_asked;
     atomic_bool begun;          // the member has read one
+    bool look;                  // no result is written
+    bool pair;                  // of two threads of the member one fails while
+                                // the other one reads
+    bool late;                  // that one went on reading
     long file_system;           // of its file; 0: that of /tmp
 } how;
 
@@ -87,7 +93,9 @@ static int lead_feed (void *arg, size_t source, const struct row_sink *sink,
     unsigned n = atomic_fetch_add (&how.lead_read, 1);
 
     // the member is to have some
-    while (job->remote && how.sees && !atomic_load (&how.begun))
+    while (job->remote && how.sees &&
+           (!atomic_load (&how.begun) ||
+            (how.pair && atomic_load (&how.member_read) < 2)))
         (void)usleep (1000);
     if (n == 0 && how.lead_fails)
         return err_set (err, how.lead_fails, "rank 0 has failed");
@@ -157,18 +165,38 @@ static int check_bytes (const struct byte_source *remote, size_t source)
     return from.read (&from, some, 10, 2999990);
 }
 
+/* A capture that has rows until its reader is told to stop. */
+static int read_long (size_t source, const struct row_sink *sink,
+                      struct capture *c, struct err *err)
+{
+    int64_t until = clock_mono_ns () + LATE_NS;
+    int rc = 0;
+
+    while (rc == 0 && !how.late) {
+        rc = make_rows (source, sink, c, err);
+        how.late = clock_mono_ns () > until;
+    }
+    return rc;
+}
+
 static int member_feed (void *state, struct wire *w,
                         const struct byte_source *remote,
                         const struct row_sink *sink, struct capture *c,
                         struct err *err)
 {
     size_t source = wire_u64 (w);
+    unsigned n;
     int rc;
 
     (void)state;
     atomic_store (&how.begun, true);
-    if (atomic_fetch_add (&how.member_read, 1) == 0 && how.member_fails)
+    n = atomic_fetch_add (&how.member_read, 1);
+    while (how.pair && atomic_load (&how.member_read) < 2)
+        (void)usleep (1000);
+    if (n == 0 && how.member_fails)
         return err_set (err, how.member_fails, "the member has failed");
+    if (how.pair)
+        return read_long (source, sink, c, err);
     rc = check_bytes (remote, source);
     return rc < 0 ? err_set (err, -rc, "cannot read")
                   : make_rows (source, sink, c, err);
@@ -226,11 +254,12 @@ static int build (const char *out, struct team *team, struct digest *rows,
     plan (items);
     roster_init (&roster);
     job.roster = &roster;
-    rc = build_run (&job, &p, &result, err);
+    rc = how.look ? build_look (&job, err)
+                  : build_run (&job, &p, &result, err);
     publish_close (&p);
     for (size_t i = 0; i < CAPTURES && rc == 0; i++)
         assert_true (items[i].skip || *items[i].capture.name);  // was taken
-    if (rc == 0)
+    if (rc == 0 && !how.look)
         rc = rows_digest (result.path, 1, &never, rows, err);
     roster_fini (&roster);
     select_free (items, CAPTURES);
@@ -285,28 +314,35 @@ static void test_same (void **state)
     assert_true (memcmp (&alone, &together, sizeof (alone)) != 0);
 }
 
-/* Pages that a member on another host, with a file of this system, has sent to
- * rank 0.
- */
-static unsigned pages_sent (bool hosts, long file_system)
+/* The same on two hosts; *sent: pages that the member has sent to rank 0. */
+static int build_apart (bool hosts, unsigned *sent, struct err *err)
 {
     void *door = dlopen (FAKE_DOOR, RTLD_NOW);
-    unsigned *questions = dlsym (door, "fake_questions");
+    unsigned *questions = dlsym (door, "fake_questions"), before;
     bool *other = dlsym (door, "fake_hosts");
     struct digest rows;
-    struct err err = { "" };
-    unsigned n;
+    int rc;
 
     assert_non_null (questions);
     *other = hosts;
-    how.file_system = file_system;
-    n = questions[TEAM_WRITE];
-    if (build_together ("together", &rows, &err) < 0)
-        fail_msg ("%s", err.text);
+    before = questions[TEAM_WRITE];
+    rc = build_together ("together", &rows, err);
     *other = false;
-    n = questions[TEAM_WRITE] - n;
-    (void)begin (NULL);
+    *sent = questions[TEAM_WRITE] - before;
     (void)dlclose (door);
+    return rc;
+}
+
+/* With a file of this system. */
+static unsigned pages_sent (bool hosts, long file_system)
+{
+    struct err err = { "" };
+    unsigned n;
+
+    how.file_system = file_system;
+    if (build_apart (hosts, &n, &err) < 0)
+        fail_msg ("%s", err.text);
+    (void)begin (NULL);
     return n;
 }
 
@@ -355,6 +391,26 @@ static void test_failures (void **state)
     assert_string_equal (err.text, "rank 0 has had enough");
 }
 
+/* A thread of the member that reads a large capture ends with the other one, also
+ * if rows are not wanted.
+ */
+static void test_failing_thread (void **state)
+{
+    struct err err = { "" };
+    unsigned sent;
+
+    (void)state;
+    for (unsigned look = 0; look < 2; look++) {
+        (void)begin (NULL);
+        how.look = look;
+        how.pair = true;
+        how.member_fails = ENOSPC;
+        assert_int_equal (build_apart (true, &sent, &err), -ENOSPC);
+        assert_string_equal (err.text, "the member has failed");
+        assert_false (how.late);
+    }
+}
+
 /* Processes that are to do different things would leave some undone. */
 static void test_other_order (void **state)
 {
@@ -389,6 +445,7 @@ int main (void)
         cmocka_unit_test_setup (test_file_systems, begin),
         cmocka_unit_test_setup (test_sees_nothing, begin),
         cmocka_unit_test_setup (test_failures, begin),
+        cmocka_unit_test_setup (test_failing_thread, begin),
         cmocka_unit_test_setup (test_other_order, begin),
         cmocka_unit_test_setup (test_door, begin),
     };

@@ -422,6 +422,40 @@ static void only_parts_that_nobody_names_are_removed (void **state)
     tree_close (&p.dir);
 }
 
+/* A disk that fails does not make a result another's file. */
+static bool unreadable;
+
+ssize_t __real_pread (int fd, void *buf, size_t n, off_t at);
+ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at);
+
+ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at)
+{
+    errno = EIO;
+    return unreadable ? -1 : __real_pread (fd, buf, n, at);
+}
+
+static void parts_of_an_unreadable_result_stay (void **state)
+{
+    struct publish p = { .lock = 1 };
+
+    (void)state;
+    touch ("analysis.00000000000000aa.part-0001.db");
+    assert_int_equal (tree_open (&p.dir, dir, NULL), 0);
+    unreadable = true;
+    assert_int_equal (publish_look_at_db (main_db), -EIO);
+    parts_clean (&p);
+    unreadable = false;
+    assert_true (is_there ("analysis.00000000000000aa.part-0001.db"));
+    assert_int_equal (access (part_db[0], F_OK), 0);
+    // a pipe is no result, and cannot be one
+    assert_int_equal (unlink (main_db), 0);
+    assert_int_equal (mkfifo (main_db, 0600), 0);
+    assert_int_equal (publish_look_at_db (main_db), 0);
+    parts_clean (&p);
+    assert_int_not_equal (access (part_db[0], F_OK), 0);
+    tree_close (&p.dir);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, start, end)
 
 int main (void)
@@ -434,6 +468,7 @@ int main (void)
         TEST (a_link_leads_to_the_parts),
         TEST (a_result_that_is_replaced_is_opened_again),
         TEST (only_parts_that_nobody_names_are_removed),
+        TEST (parts_of_an_unreadable_result_stay),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -116,6 +116,11 @@ static bool has_failed (const struct fixture *f)
     return f->now.error != 0;
 }
 
+static bool has_first (const struct fixture *f)
+{
+    return uploads_have (f->u, 1);
+}
+
 static bool is_conflict (const struct fixture *f)
 {
     return f->now.conflicts == 1;
@@ -345,6 +350,35 @@ static void test_conflict (void **state)
     end (&f);
 }
 
+/* Once somebody has removed that object, the segment goes there. */
+static bool is_stored_after_all (const struct fixture *f)
+{
+    return is_stored (f) && f->now.conflicts == 0;
+}
+
+static void test_conflict_over (void **state)
+{
+    static const char other[] = "HTTP/1.1 200 x\r\nContent-Length: 3\r\n"
+        "ETag: \"other\"\r\nConnection: close\r\n\r\n";
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { other, other, NOT_THERE, NO_KEY, NOT_THERE, NO_KEY,
+                              f.owner, FINE, f.there };
+    struct root *r = *state;
+
+    as_there (&f, r, sealed (r, "first"));
+    begin (&f, r, answers, 9);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, is_conflict);
+    assert_int_equal (f.now.waiting, 0);
+    assert_false (uploads_have (f.u, 1));
+    until (&f, is_stored_after_all);
+    assert_string_equal (f.now.conflict, "");
+    assert_int_equal (f.now.waiting_bytes, 0);
+    until (&f, has_first);
+    assert_int_equal (http_script_count (f.script), 9);
+    end (&f);
+}
+
 /* What the collection removed goes there, too, and only that. */
 static void test_delete (void **state)
 {
@@ -407,11 +441,6 @@ static void test_delete_later (void **state)
     assert_int_equal (n, 1);
     assert_int_equal (gone[0], 9);
     free (gone);
-}
-
-static bool has_first (const struct fixture *f)
-{
-    return uploads_have (f->u, 1);
 }
 
 /* How far the ledger is in the store is known when the segment is, not before. */
@@ -652,6 +681,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_upload), ROOT_TEST (test_conflict),
+        ROOT_TEST (test_conflict_over),
         ROOT_TEST (test_stored), cmocka_unit_test (test_hurry),
         ROOT_TEST (test_delete), ROOT_TEST (test_delete_later),
         ROOT_TEST (test_no_delete),

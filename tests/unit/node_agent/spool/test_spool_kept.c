@@ -4,6 +4,10 @@
 #include "node_agent/spool/redeliver_check.h"
 #include "spool/release_rows.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 static const struct ledger_mark later = { 7, 9 };
 
 /* Two copies are needed, and this one alone acknowledges; SPOOL_NO_COPY: two do. */
@@ -88,6 +92,49 @@ static void test_no_longer (void **state)
     assert_int_equal (revise (f), 0);
     assert_int_equal (spool_files (f, "items"), 0);
     assert_int_equal (may_go (f), 1);
+}
+
+/* No file goes before the ledger says so, whoever dies meanwhile; what cannot be
+ * removed then is by the next start.
+ */
+static void test_let_go_late (void **state)
+{
+    const struct spool_keepers one = { false, { SPOOL_NO_COPY, SPOOL_NO_COPY,
+                                                SPOOL_NO_COPY } };
+    struct fixture *f = *state;
+    struct rlimit was, nothing;
+    struct spool_item item;
+    char path[PATH_MAX];
+    uint64_t n = 0;
+
+    keep_by (f, 0);
+    path_below (f, "one", path);
+    (void)spool_put (f, path, "v1", "one", NULL, false);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_int_equal (spool_keep (f->s, &one, NULL), 0);
+    assert_int_equal (getrlimit (RLIMIT_FSIZE, &was), 0);
+    nothing = (struct rlimit){ 0, was.rlim_max };
+    assert_true (signal (SIGXFSZ, SIG_IGN) != SIG_ERR);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &nothing), 0);
+    assert_true (spool_revise (f->s, &n, NULL) < 0);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &was), 0);
+    assert_int_equal (spool_files (f, "items"), 1);
+    spool_reopen (f);
+    assert_int_equal (spool_kept (f->s), 1);
+    assert_int_equal (spool_files (f, "items"), 1);
+    // the ledger is written, and the file is not removed
+    assert_true (fileio_join (path, PATH_MAX, f->spool, "aside"));
+    assert_int_equal (rename (item.file, path), 0);
+    assert_int_equal (mkdir (item.file, 0700), 0);
+    assert_int_equal (spool_keep (f->s, &one, NULL), 0);
+    assert_int_equal (revise (f), 0);
+    assert_int_equal (spool_kept (f->s), 0);
+    assert_int_equal (rmdir (item.file), 0);
+    assert_int_equal (rename (path, item.file), 0);
+    spool_reopen (f);
+    assert_int_equal (spool_kept (f->s), 0);
+    assert_int_equal (spool_files (f, "items"), 0);
 }
 
 /* The aggregator is gone before that, and so is the capture: what was kept is
@@ -250,7 +297,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
 #define T(fn) cmocka_unit_test_setup_teardown (fn, spool_setup, spool_teardown)
-        T (test_kept), T (test_no_longer), T (test_asked),
+        T (test_kept), T (test_no_longer), T (test_let_go_late), T (test_asked),
         T (test_sealed_again), T (test_revised), T (test_revised_kept),
         T (test_original),
     };
