@@ -12,7 +12,7 @@
 #define ROLLCALL_CATALOGUE_CATALOGUE_H
 
 #include "ledger/ledger.h"
-#include "store/tree.h"
+#include "sqlite_pages/page_source.h"
 
 #include <limits.h>
 #include <sqlite3.h>
@@ -107,17 +107,13 @@ void catalogue_roll (const struct catalogue_job *j,
 bool catalogue_result_path (const struct catalogue *c, const char *job,
                             char path[PATH_MAX]);
 
-/* Open a job's result as it must be by whoever lists it (see summary_read_back):
- * -ENOENT: there is none; -EBADMSG, -EACCES, -EIO.  And close it; 'r' may be
- * zeroed.
+/* Open the file of a job's result as it must be by whoever lists it (see
+ * summary_read_back); the caller closes the source.  -ENOENT: there is none;
+ * -EBADMSG: it is damaged, or its tables are of another version; -EACCES, -EIO,
+ * and others of page_source_open.
  */
-struct catalogue_result {
-    struct tree above;
-    sqlite3 *db;
-};
 int catalogue_result_open (const struct catalogue *c, const char *job,
-                           struct catalogue_result *r);
-void catalogue_result_close (struct catalogue_result *r);
+                           struct page_source **ret);
 
 /* Whether another try may read a result that gave this error. */
 bool catalogue_result_later (int rc);

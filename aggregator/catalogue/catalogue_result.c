@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "model/result_schema.h"
 #include "publish/publish.h"
 #include "publish/result_parts.h"
 #include "query/finished.h"
@@ -129,25 +130,17 @@ static int clear (struct catalogue *c, int64_t id, struct err *err)
     return rc;
 }
 
-static int open_result (const char *path, struct catalogue_result *r)
+/* Hold the file of a result, whose directory is open until tree_close. */
+static int hold_result (const char *path, struct tree *above,
+                        char held[TREE_HELD_MAX])
 {
-    char dir[PATH_MAX], held[TREE_HELD_MAX];
+    char dir[PATH_MAX];
     const char *slash = strrchr (path, '/');
     int rc;
 
-    *r = (struct catalogue_result){ .above = { .fd = -1 } };
     PRINT (dir, "%.*s", (int)(slash - path), path);
-    if ((rc = tree_open_later (&r->above, dir, 0, NULL)) == 0 &&
-        (rc = tree_hold (&r->above, slash + 1, held, NULL)) == 0)
-        rc = finished_open_sums (held, &r->db, NULL);
-    return rc;
-}
-
-void catalogue_result_close (struct catalogue_result *r)
-{
-    (void)sqlite3_close (r->db);
-    tree_close (&r->above);
-    r->db = NULL;
+    rc = tree_open_later (above, dir, 0, NULL);
+    return rc < 0 ? rc : tree_hold (above, slash + 1, held, NULL);
 }
 
 bool catalogue_result_later (int rc)
@@ -162,19 +155,24 @@ bool catalogue_result_later (int rc)
 static int read_result (struct catalogue *c, const struct found *f,
                         struct err *err)
 {
-    struct catalogue_result r = { .above = { .fd = -1 } };
+    struct tree above = { .fd = -1 };
+    char held[TREE_HELD_MAX];
+    sqlite3 *db = NULL;
     int rc = clear (c, f->id, err);
-    int from = rc == 0 && f->path ? open_result (f->path, &r) : 0;
+    int from = rc == 0 && f->path ? hold_result (f->path, &above, held) : 0;
 
-    for (size_t i = 0; i < sizeof (copies) / sizeof (copies[0]) && r.db &&
+    if (rc == 0 && f->path && from == 0)
+        from = finished_open_sums (held, &db, NULL);
+    for (size_t i = 0; i < sizeof (copies) / sizeof (copies[0]) && db &&
                        rc == 0 && from == 0; i++)
-        rc = copy_rows (r.db, copies[i].query, c->db, copies[i].insert, f->id,
+        rc = copy_rows (db, copies[i].query, c->db, copies[i].insert, f->id,
                         &from, err);
-    if (rc == 0 && r.db && parts_are_beside (r.db))
+    if (rc == 0 && db && parts_are_beside (db))
         rc = catalogue_do (c, err, "UPDATE job_row SET part_bytes=?2 WHERE "
                            "id=?1", f->id,
-                           db_int (r.db, "SELECT sum(bytes) FROM Part", 0));
-    catalogue_result_close (&r);
+                           db_int (db, "SELECT sum(bytes) FROM Part", 0));
+    (void)sqlite3_close (db);
+    tree_close (&above);
     return rc < 0 ? rc
                   : catalogue_do (c, err, "UPDATE job_row SET file_ino=?2, "
                                   "file_ns=?3, file_bytes=?4 WHERE id=?1",
@@ -223,14 +221,24 @@ bool catalogue_result_path (const struct catalogue *c, const char *job,
 }
 
 int catalogue_result_open (const struct catalogue *c, const char *job,
-                           struct catalogue_result *r)
+                           struct page_source **ret)
 {
-    char path[PATH_MAX];
+    struct tree above = { .fd = -1 };
+    char path[PATH_MAX], held[TREE_HELD_MAX];
     struct stat st;
+    int rc;
 
-    *r = (struct catalogue_result){ .above = { .fd = -1 } };
-    return find_result (c, job, &st, path) == 0 && publish_is_our_db (path)
-               ? open_result (path, r) : -ENOENT;
+    if (find_result (c, job, &st, path) < 0 || !publish_is_our_db (path))
+        return -ENOENT;
+    rc = hold_result (path, &above, held);
+    if (rc == 0)
+        rc = page_source_open (held, ret, NULL);
+    tree_close (&above);
+    if (rc == 0 && page_source_version (*ret) != TABLES_SCHEMA_VERSION) {
+        page_source_close (*ret);
+        rc = -EBADMSG;
+    }
+    return rc;
 }
 
 static int add_changed (struct catalogue *c, const char *job,

@@ -112,6 +112,43 @@ void copy_rows_columns (struct copy_rows *c, sqlite3_stmt *st,
         put_column (c, sqlite3_column_value (st, (int)i), types[i]);
 }
 
+void copy_rows_again (struct copy_rows *c, const struct buf *begins)
+{
+    c->rows++;
+    c->buf.failed |= begins->failed;
+    buf_put (&c->buf, begins->data, begins->size);
+}
+
+static void put_value (struct copy_rows *c, const struct page_scan *row,
+                       unsigned column, char type)
+{
+    const char *text;
+    int64_t v;
+    size_t n;
+
+    if (column == COPY_ROWID) {
+        copy_rows_int (c, row->rowid);
+    } else if (type == 'f') {
+        copy_rows_real (c, page_scan_real (row, column));
+    } else if (type == 'i') {
+        if (page_scan_is_int (row, column, &v))
+            copy_rows_int (c, v);
+        else
+            copy_rows_null (c);
+    } else if ((text = page_scan_text (row, column, &n))) {
+        copy_rows_text (c, text, n);
+    } else {
+        copy_rows_null (c);
+    }
+}
+
+void copy_rows_page (struct copy_rows *c, const struct page_scan *row,
+                     const unsigned char *at, const char *types, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        put_value (c, row, at[i], types[i]);
+}
+
 static int send (struct copy_rows *c, struct err *err)
 {
     int rc = c->buf.failed ? err_set (err, ENOMEM, "no memory for rows")

@@ -1,4 +1,5 @@
-/* aggregator/postgres/copy_rows.h - rows of SQLite into COPY, in binary form
+/* aggregator/postgres/copy_rows.h - rows of SQLite into COPY, in binary form:
+ * of its statements, or of its pages
  *
  *   rc = pg_copy_begin (pg, "COPY t FROM STDIN (FORMAT binary)", err);
  *   copy_rows_begin (&c, pg);
@@ -14,6 +15,7 @@
 #define ROLLCALL_POSTGRES_COPY_ROWS_H
 
 #include "postgres/postgres.h"
+#include "sqlite_pages/page_scan.h"
 
 #include <sqlite3.h>
 
@@ -39,6 +41,19 @@ void copy_rows_null (struct copy_rows *c);
  */
 void copy_rows_columns (struct copy_rows *c, sqlite3_stmt *st,
                         const char *types, size_t n);
+
+/* The same of a row of a table's pages: the columns 'at', of which COPY_ROWID is
+ * the rowid.  What is not of its column's type is NULL, but an integer is also a
+ * number.
+ */
+#define COPY_ROWID 0xff
+void copy_rows_page (struct copy_rows *c, const struct page_scan *row,
+                     const unsigned char *at, const char *types, size_t n);
+
+/* Begin a row with what another buffer has: the number of its fields, as 'new'
+ * says it, and the first ones of them.
+ */
+void copy_rows_again (struct copy_rows *c, const struct buf *begins);
 
 /* Send the rows, if they are many.  As pg_copy_put; -ENOMEM. */
 int copy_rows_flush (struct copy_rows *c, struct err *err);

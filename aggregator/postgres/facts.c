@@ -2,6 +2,7 @@
 #include "postgres/facts.h"
 
 #include "base/buf.h"
+#include "postgres/copy_rows.h"
 #include "store/db_rows.h"
 
 #include <errno.h>
@@ -25,14 +26,16 @@
 
 #define CATALOGUE(name, columns, types, from, use, into) \
     { name, columns, types, FACTS_CATALOGUE, columns, from " WHERE job=?1", \
-      use, into, NULL, 0, 0, { 0 } }
-#define RESULT(name, types, select, from) \
-    { name, NULL, types, FACTS_RESULT, select, from, FACTS_PUSHED, NULL, NULL, 0, \
-      0, { 0 } }
+      use, into, NULL, FACTS_EACH, 0, { 0 } }
+#define RESULT(name, types, table, rows, sums, ...) \
+    { name, NULL, types, FACTS_RESULT, NULL, NULL, FACTS_PUSHED, NULL, table, \
+      rows, sums, { __VA_ARGS__ } }
+#define KEY COPY_ROWID
 
 const struct facts_table facts_tables[FACTS_TABLES] = {
     { "job", JOB_COLUMNS ", path", JOB_TYPES, FACTS_CATALOGUE, JOB_ROW ", ?2",
-      "job_row WHERE id=?1 AND name=?3", FACTS_LIST, "job_row", NULL, 0, 0, { 0 } },
+      "job_row WHERE id=?1 AND name=?3", FACTS_LIST, "job_row", NULL, FACTS_EACH, 0,
+      { 0 } },
     CATALOGUE ("job_host", "host, ranks, computing_us, step_us", "tiff",
                "host", FACTS_TREND, "host"),
     CATALOGUE ("job_claim", "seq, source, who, host, world_size", "iitti",
@@ -50,29 +53,22 @@ const struct facts_table facts_tables[FACTS_TABLES] = {
                "grp", FACTS_PUSHED, NULL),
     CATALOGUE ("job_finding", "kind, severity, n, percent", "ttif", "finding",
                FACTS_PUSHED, NULL),
-    RESULT ("roster", "itiiittiiii", "rank, host, local_rank, device_id,"
-            " expected, state, reason, verified, command_status,"
-            " command_signal, command_ended_ns", "Roster"),
-    RESULT ("capture", "iitittttttiiii", "id, rank, host, device_id, name,"
-            " framework, source, profiler_level, state, reason, steps,"
-            " started_ns, ended_ns, raw_bytes", "Capture"),
-    RESULT ("finding", "itttiiiffftftt", "id, kind, severity, step, rank, peer,"
-            " comm_group, effect_ms, effect_percent, value, unit, baseline,"
-            " text, hint", "Finding"),
-    RESULT ("rank_step", "iitfffffff", "rank, deviceId, step, computing,"
-            " communication_not_overlapped, overlapped, free, stage, bubble,"
-            " preparing", "StepCounted"),
+    RESULT ("roster", "itiiittiiii", "Roster", FACTS_EACH, 0,
+            KEY, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+    RESULT ("capture", "iitittttttiiii", "Capture", FACTS_EACH, 0,
+            KEY, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13),
+    RESULT ("finding", "itttiiiffftftt", "Finding", FACTS_EACH, 0,
+            KEY, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13),
+    // those of view StepCounted
+    RESULT ("rank_step", "iitfffffff", "StepTraceTime", FACTS_COUNTED, 0,
+            11, 0, 1, 2, 3, 4, 6, 7, 8, 10),
     // over all steps
-    { "link_sum", NULL, "iittffff", FACTS_RESULT, "src_rank, dst_rank,"
-      " transport_type, type, transit_size, transit_time, large_size,"
-      " large_time", "Link", FACTS_PUSHED, NULL, "Link", 4, 4,
-      { 2, 3, 4, 5, 6, 7, 9, 10 } },
-    // and ops, elapse_time, wait_time, synchronization_time, transit_time
-    { "group_sum", NULL, "itttiiiffff", FACTS_RESULT, "g.id, g.group_name,"
-      " k.kind, g.type, g.size, m.members", "CommGroup g LEFT JOIN (SELECT"
-      "  comm_group, count(*) AS members FROM CommGroupMember GROUP BY 1) m ON"
-      "  m.comm_group=g.id LEFT JOIN GroupKind k ON k.comm_group=g.id",
-      FACTS_PUSHED, NULL, "GroupTime", 1, 5, { 1, 3, 4, 5, 6, 7 } },
+    RESULT ("link_sum", "iittffff", "Link", FACTS_SUMMED, 4,
+            2, 3, 4, 5, 6, 7, 9, 10),
+    // by comm_group: ops, elapse_time, wait_time, synchronization_time,
+    // transit_time
+    RESULT ("group_sum", "itttiiiffff", "GroupTime", FACTS_GROUPS, 5,
+            1, 3, 4, 5, 6, 7),
 };
 
 const char *const facts_sum = "row_sum (" JOB_ROW ","

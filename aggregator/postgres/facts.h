@@ -17,6 +17,12 @@ enum facts_source { FACTS_CATALOGUE, FACTS_RESULT };
  */
 enum facts_use { FACTS_PUSHED, FACTS_LIST, FACTS_CLAIMS, FACTS_TREND };
 
+/* What a row of a table of a result becomes: a row; the same, unless its step is
+ * left out; with those of the same first columns one, the sums of the others; or it
+ * is a group, and gets its kind, how many members it has, and sums of its times.
+ */
+enum facts_rows { FACTS_EACH, FACTS_COUNTED, FACTS_SUMMED, FACTS_GROUPS };
+
 struct facts_table {
     const char *name;           // in schema "rollcall"
     const char *columns;        // of 'into', and of the same names there
@@ -24,18 +30,17 @@ struct facts_table {
                                 // "job" behind "id", "cluster", "at" and "sum":
                                 // 'i' bigint, 'f' double precision, 't' text
     enum facts_source source;
-    const char *select, *from;  // SQLite, in the order of the columns there; of
-                                // the catalogue with the job's id as ?1; of
-                                // "job" with its result's path as ?2, and its
-                                // name as ?3
+    // of the catalogue: SQLite, in the order of the columns there, with the job's
+    // id as ?1; of "job" with its result's path as ?2, and its name as ?3
+    const char *select, *from;
     enum facts_use use;
     const char *into;           // then: the table of the catalogue
-    const char *summed;         // or NULL: a table, whose rows with the same key
-                                // become one, the sums of their other columns;
-                                // each is a row, or, if 'from' is another, the
-                                // end of its row that begins with the key
-    size_t keys, sums;          // so many columns of it
-    unsigned char at[8];        // which column of 'summed' each one is
+    // of a result: a table, what becomes a row, and where columns are in it: of
+    // all, but of FACTS_GROUPS only of the sums
+    const char *table;
+    enum facts_rows rows;
+    size_t sums;                // so many columns, the last ones, are sums
+    unsigned char at[14];       // or COPY_ROWID
 };
 
 #define FACTS_QUERY_MAX 1200    // bytes of a statement about one table

@@ -8,8 +8,8 @@
 
 #include "postgres/copy_rows.h"
 #include "postgres/facts.h"
+#include "postgres/result_rows.h"
 #include "postgres/schema.h"
-#include "postgres/sum_rows.h"
 #include "store/db_rows.h"
 #include "store/row_sum.h"
 
@@ -22,6 +22,7 @@
 #define BATCH_BYTES (1 << 30)   // of results, whose ops are not pushed
 #define SQL_MAX 4096
 #define NAMES_MAX (64u << 20)   // bytes of an array of names
+#define BEGINS_MAX (64u << 10)  // of a row, with the name of a cluster
 
 static const char tables_sql[] =
     "DROP TABLE IF EXISTS temp.pushed;"
@@ -36,7 +37,7 @@ struct push_job {
     char name[MESSAGE_NAME_MAX];
     int64_t id, sum, at_ns;     // of the catalogue
     char path[PATH_MAX];        // of its result, or ""
-    struct catalogue_result result;
+    struct result result;       // its pages NULL: there is none, or it failed
     bool gone;                  // its row of the catalogue is
     int failed;                 // why its result could not be read to the end, or 0
 };
@@ -280,16 +281,19 @@ static int remove_jobs (struct push *x, struct buf *names)
 struct rows {
     struct push *x;
     const struct facts_table *t;
+    char sql[FACTS_QUERY_MAX];  // of the catalogue
     struct copy_rows out;
+    struct copy_rows begins;    // of each row of a job
     int64_t first;              // the number there of the first job
 };
 
-static void put_head (struct rows *to, const struct push_job *j)
+static void begin_rows (struct rows *to, const struct push_job *j)
 {
-    struct copy_rows *out = &to->out;
+    struct copy_rows *out = &to->begins;
     const bool is_job = to->t == facts_tables;
     const char *cluster = to->x->opt->cluster;
 
+    buf_clear (&out->buf);
     copy_rows_new (out, strlen (to->t->types) + (is_job ? 4 : 2));
     copy_rows_int (out, to->first + (j - to->x->jobs));
     if (is_job)
@@ -299,87 +303,46 @@ static void put_head (struct rows *to, const struct push_job *j)
         copy_rows_int (out, j->sum);
 }
 
-static int put_sums (struct rows *to, const struct sum_rows *s,
-                     const struct push_job *j)
+static int put_each (struct rows *to, struct db_rows r)
 {
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < sum_rows_count (s); i++) {
-        put_head (to, j);
-        sum_rows_put (s, to->t, i, &to->out);
-        rc = copy_rows_flush (&to->out, to->x->err);
-    }
-    return rc;
-}
-
-/* Rows of a query, with sums behind them if there are any. */
-static int put_each (struct rows *to, struct db_rows r, const struct sum_rows *s,
-                     const struct push_job *j, int *failed)
-{
-    int rc = 0;
-
-    while (rc == 0 && db_step (&r)) {
-        put_head (to, j);
+    while (db_step (&r)) {
+        copy_rows_again (&to->out, &to->begins.buf);
         copy_rows_columns (&to->out, r.st, to->t->types,
                            (size_t)sqlite3_column_count (r.st));
-        if (s)
-            sum_rows_put_of (s, to->t, sqlite3_column_int64 (r.st, 0), &to->out);
-        rc = copy_rows_flush (&to->out, to->x->err);
+        r.rc = copy_rows_flush (&to->out, to->x->err);
     }
-    *failed = db_end (&r);
-    return rc;
+    return db_end (&r);
 }
 
 /* Of the catalogue.  A job that was removed after it was found to have changed
  * has no rows.
  */
-static int put_known (struct rows *to, const char *sql, struct push_job *j)
+static int put_known (struct rows *to, struct push_job *j)
 {
     const char *path = *j->path ? j->path : NULL, *name = j->name;
     struct push *x = to->x;
     const bool is_job = to->t == facts_tables;
     const int64_t before = to->out.rows;
-    int failed, rc;
+    int rc;
 
-    rc = put_each (to, is_job ? db_rows (x->db, x->err, sql, j->id, path, name)
-                              : db_rows (x->db, x->err, sql, j->id), NULL, j,
-                   &failed);
-    if (is_job)
-        j->gone = to->out.rows == before;
-    return rc < 0 ? rc : failed;
-}
-
-/* Of its result: one that cannot be read to its end fails no push. */
-static int put_result (struct rows *to, const char *sql, struct push_job *j)
-{
-    const struct facts_table *t = to->t;
-    sqlite3 *db = j->result.db;
-    struct sum_rows s = { .sums = NULL };
-    struct err why;
-    int rc = 0;
-
-    if (t->summed)
-        j->failed = sum_rows_read (&s, db, t, NULL);
-    if (j->failed == 0 && t->summed && strcmp (t->from, t->summed) == 0)
-        rc = put_sums (to, &s, j);
-    else if (j->failed == 0)
-        rc = put_each (to, db_rows (db, &why, sql), t->summed ? &s : NULL, j,
-                       &j->failed);
-    sum_rows_fini (&s);
+    if (!is_job)
+        return put_each (to, db_rows_kept (x->db, x->err, to->sql, j->id));
+    rc = put_each (to, db_rows_kept (x->db, x->err, to->sql, j->id, path, name));
+    j->gone = to->out.rows == before;
     return rc;
 }
 
+/* A result that cannot be read to its end fails no push. */
 static int put_rows (struct rows *to, struct push_job *j)
 {
-    const struct facts_table *t = to->t;
-    char sql[FACTS_QUERY_MAX];
-
-    PRINT (sql, "SELECT %s FROM %s", t->select, t->from);
     if (j->gone)
         return 0;
-    if (t->source == FACTS_CATALOGUE)
-        return put_known (to, sql, j);
-    return j->result.db && j->failed == 0 ? put_result (to, sql, j) : 0;
+    begin_rows (to, j);
+    if (to->t->source == FACTS_CATALOGUE)
+        return put_known (to, j);
+    return j->result.pages && j->failed == 0
+               ? result_put (&j->result, to->t, &to->begins.buf, &to->out,
+                             &j->failed, to->x->err) : 0;
 }
 
 static int copy_table (struct push *x, const struct facts_table *t,
@@ -388,10 +351,14 @@ static int copy_table (struct push *x, const struct facts_table *t,
     struct rows to = { .x = x, .t = t, .first = first };
     int rc = 0;
 
+    if (t->source == FACTS_CATALOGUE)
+        PRINT (to.sql, "SELECT %s FROM %s", t->select, t->from);
+    buf_init (&to.begins.buf, BEGINS_MAX);
     copy_rows_begin (&to.out, x->p);
     for (size_t i = 0; i < x->n && rc == 0; i++)
         rc = put_rows (&to, &x->jobs[i]);
     *rows += to.out.rows;
+    buf_fini (&to.begins.buf);
     return copy_rows_end (&to.out, rc, x->err);
 }
 
@@ -474,7 +441,7 @@ static int send_batch (struct push *x, int rc)
         x->sums->transactions += rc == 0;
     }
     for (size_t i = 0; i < x->n; i++) {
-        catalogue_result_close (&x->jobs[i].result);
+        result_close (&x->jobs[i].result);
         if (rc == 0 && x->opt->pushed)
             x->opt->pushed (x->opt->arg, x->jobs[i].name);
     }
@@ -483,22 +450,27 @@ static int send_batch (struct push *x, int rc)
     return rc;
 }
 
+/* Open its result: 0; -ENOENT: there is none, or why it cannot be read. */
+static int open_result (struct push *x, struct push_job *j)
+{
+    struct page_source *pages;
+    int rc = catalogue_result_path (x->c, j->name, j->path)
+                 ? catalogue_result_open (x->c, j->name, &pages) : -ENOENT;
+
+    return rc < 0 ? rc : result_open (&j->result, pages);
+}
+
 /* One whose result is gone by now has changed again. */
 static void add_job (struct push *x, const struct push_job *next)
 {
     struct push_job *j = &x->jobs[x->n++];
 
     *j = *next;
-    j->result = (struct catalogue_result){ .above = { .fd = -1 } };
-    j->failed = catalogue_result_path (x->c, j->name, j->path)
-                    ? catalogue_result_open (x->c, j->name, &j->result)
-                    : -ENOENT;
+    j->failed = open_result (x, j);
     if (j->failed == -ENOENT) {
         j->path[0] = '\0';
         j->failed = 0;
     }
-    if (j->result.db)           // nobody writes it: lock it once
-        (void)db_exec (j->result.db, "PRAGMA locking_mode=EXCLUSIVE", NULL);
 }
 
 static int send_all (struct push *x)

@@ -1,133 +1,148 @@
 /* aggregator/postgres/sum_rows.c - rows of a table, summed by their keys */
 #include "postgres/sum_rows.h"
 
-#include "base/vec.h"
-#include "sqlite_pages/page_scan.h"
-
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define KEY_MAX (64u << 20)     // bytes of the fields of a key
+/* A key as words: which columns are NULL, then each integer, or number of a text. */
+struct sum_key {
+    uint64_t nulls, columns[SUM_KEYS_MAX];
+};
 
-static void put_key (struct copy_rows *key, const struct page_scan *row,
-                     unsigned column, char type)
+static double *sums_of (const struct sum_rows *s, void *record)
 {
-    struct page_value v = page_scan_value (row, column);
-
-    if (type == 't' && v.kind == PAGE_TEXT)
-        copy_rows_text (key, v.bytes, v.size);
-    else if (type == 'i' && v.kind == PAGE_INT)
-        copy_rows_int (key, v.number);
-    else
-        copy_rows_null (key);
+    return (double *)((uint64_t *)record + 1 + s->of.keys);
 }
 
-static int add (struct sum_rows *s, const struct facts_table *t,
-                const struct page_scan *row, struct copy_rows *key)
-{
-    const size_t nsums = t->sums;
-    const uint32_t n = s->keys.map.n;
-    uint32_t at = TEXTS_NONE;
-    double *sum, v;
+/* ---- reading ---- */
 
-    buf_clear (&key->buf);
-    for (size_t i = 0; i < t->keys; i++)
-        put_key (key, row, t->at[i], t->types[i]);
-    if (!key->buf.failed)
-        at = texts_intern (&s->keys, (const char *)key->buf.data, key->buf.size);
-    if (at == TEXTS_NONE ||
-        (at == n && !vec_next (&s->sums, n, nsums * sizeof (*s->sums))))
+/* Most texts of a column are the one before. */
+static uint32_t number_of (struct sum_rows *s, size_t column, const char *text,
+                           size_t n)
+{
+    uint32_t *last = &s->last[column];
+
+    if (*last >= s->texts.map.n || texts_size (&s->texts, *last) != n ||
+        memcmp (texts_at (&s->texts, *last), text, n) != 0)
+        *last = texts_intern (&s->texts, text, n);
+    return *last;
+}
+
+/* False: no memory. */
+static bool take_key (struct sum_rows *s, const struct page_scan *row,
+                      struct sum_key *key)
+{
+    const struct sum_columns *of = &s->of;
+
+    key->nulls = 0;
+    for (size_t i = 0; i < of->keys; i++) {
+        const char *text;
+        int64_t v = 0;
+        bool is_known;
+        size_t n;
+
+        if (of->key_types[i] == 'i') {
+            is_known = page_scan_is_int (row, of->at[i], &v);
+        } else if ((is_known = (text = page_scan_text (row, of->at[i], &n)))) {
+            v = number_of (s, i, text, n);
+            if (v == TEXTS_NONE)
+                return false;
+        }
+        key->columns[i] = (uint64_t)v;
+        key->nulls |= (uint64_t)!is_known << i;
+    }
+    return true;
+}
+
+static int add (struct sum_rows *s, const struct page_scan *row)
+{
+    const struct sum_columns *of = &s->of;
+    struct sum_key key;
+    bool is_new;
+    void *record;
+    double *sums;
+
+    if (!take_key (s, row, &key) || !(record = map_put (&s->map, &key, &is_new)))
         return -ENOMEM;
-    sum = s->sums + at * nsums;
-    for (size_t i = 0; i < nsums; i++) {
-        v = page_scan_real (row, t->at[t->keys + i]);
-        if (at == n || isnan (sum[i]))
-            sum[i] = v;
+    sums = sums_of (s, record);
+    for (size_t i = 0; i < of->sums; i++) {
+        double v = page_scan_real (row, of->at[of->keys + i]);
+
+        if (is_new || isnan (sums[i]))
+            sums[i] = v;
         else if (!isnan (v))
-            sum[i] += v;
+            sums[i] += v;
     }
     return 0;
 }
 
-static int scan (struct sum_rows *s, const struct facts_table *t,
-                 const struct page_source *source, struct err *err)
+int sum_rows_read (struct sum_rows *s, const struct page_source *pages,
+                   uint32_t root, struct sum_columns of, struct err *err)
 {
-    struct copy_rows key = { .rows = 0 };
     struct page_scan row;
-    uint32_t root;
-    int rc = page_source_root (source, t->summed, &root, err);
+    int rc = page_scan_begin (&row, pages, root, INT64_MIN, INT64_MAX, err);
 
-    if (rc < 0 || root == 0)
-        return rc;
-    buf_init (&key.buf, KEY_MAX);
-    rc = page_scan_begin (&row, source, root, INT64_MIN, INT64_MAX, err);
+    *s = (struct sum_rows){ .of = of };
+    s->map = (struct map){ .words = (uint32_t)of.keys + 1,
+                           .size = (1 + of.keys + of.sums) * sizeof (uint64_t) };
     while (rc == 0 && (rc = page_scan_next (&row, err)) == 1)
-        rc = add (s, t, &row, &key);
+        rc = add (s, &row);
     page_scan_end (&row);
-    buf_fini (&key.buf);
-    return rc;
-}
-
-int sum_rows_read (struct sum_rows *s, sqlite3 *db, const struct facts_table *t,
-                   struct err *err)
-{
-    struct page_source *source;
-    int rc = page_source_of (db, NULL, &source, err);
-
-    if (rc < 0)
-        return rc;
-    rc = scan (s, t, source, err);
-    page_source_close (source);
     return rc;
 }
 
 void sum_rows_fini (struct sum_rows *s)
 {
-    texts_fini (&s->keys);
-    free (s->sums);
+    texts_fini (&s->texts);
+    map_fini (&s->map);
 }
+
+/* ---- writing ---- */
 
 size_t sum_rows_count (const struct sum_rows *s)
 {
-    return s->keys.map.n;
+    return s->map.n;
 }
 
-static void put_sums (const struct sum_rows *s, const struct facts_table *t,
-                      uint32_t row, struct copy_rows *to)
+/* 'sums' of NULL are NULLs. */
+static void put_sums (const struct sum_rows *s, const double *sums,
+                      struct copy_rows *to)
 {
-    const size_t nsums = t->sums;
-    const char *types = t->types + strlen (t->types) - nsums;
+    for (size_t i = 0; i < s->of.sums; i++) {
+        double v = sums ? sums[i] : (double)NAN;
 
-    for (size_t i = 0; i < nsums; i++) {
-        double v = row == TEXTS_NONE ? (double)NAN : s->sums[row * nsums + i];
-
-        if (types[i] == 'i' && fabs (v) < 0x1p63)
+        if (s->of.sum_types[i] == 'i' && fabs (v) < 0x1p63)
             copy_rows_int (to, (int64_t)v);
         else
             copy_rows_real (to, v);
     }
 }
 
-void sum_rows_put (const struct sum_rows *s, const struct facts_table *t,
-                   size_t row, struct copy_rows *to)
+void sum_rows_put (const struct sum_rows *s, size_t row, struct copy_rows *to)
 {
-    buf_put (&to->buf, texts_at (&s->keys, (uint32_t)row),
-             texts_size (&s->keys, (uint32_t)row));
-    put_sums (s, t, (uint32_t)row, to);
+    void *record = map_at (&s->map, (uint32_t)row);
+    const uint64_t *key = record;
+
+    for (size_t i = 0; i < s->of.keys; i++) {
+        uint64_t v = key[1 + i];
+
+        if (key[0] >> i & 1)
+            copy_rows_null (to);
+        else if (s->of.key_types[i] == 'i')
+            copy_rows_int (to, (int64_t)v);
+        else
+            copy_rows_text (to, texts_at (&s->texts, (uint32_t)v),
+                            texts_size (&s->texts, (uint32_t)v));
+    }
+    put_sums (s, sums_of (s, record), to);
 }
 
-void sum_rows_put_of (const struct sum_rows *s, const struct facts_table *t,
-                      int64_t key, struct copy_rows *to)
+void sum_rows_put_of (const struct sum_rows *s, int64_t key,
+                      struct copy_rows *to)
 {
-    struct copy_rows k = { .rows = 0 };
-    uint32_t row;
+    const struct sum_key k = { .columns = { (uint64_t)key } };
+    void *record = map_get (&s->map, &k);
 
-    buf_init (&k.buf, KEY_MAX);
-    copy_rows_int (&k, key);
-    row = k.buf.failed ? TEXTS_NONE
-                       : texts_find (&s->keys, (const char *)k.buf.data, k.buf.size);
-    put_sums (s, t, row, to);
-    buf_fini (&k.buf);
+    put_sums (s, record ? sums_of (s, record) : NULL, to);
 }

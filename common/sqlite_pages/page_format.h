@@ -22,6 +22,7 @@
 #define HEADER_SCHEMA_FORMAT 44 // 4: integers 0 and 1 take no byte
 #define HEADER_AUTO_VACUUM 52   // not 0: there are pointer map pages
 #define HEADER_ENCODING 56      // 1: UTF-8
+#define HEADER_USER_VERSION 60  // PRAGMA user_version
 #define HEADER_INCREMENTAL 64   // of auto_vacuum
 #define HEADER_VALID_FOR 92     // the page count is valid for these changes
 

@@ -166,7 +166,7 @@ int page_key_compare (const struct page_key *a, const struct page_key *b);
 struct page_source {
     int fd;
     const atomic_bool *cancel;  // or NULL
-    uint32_t page_size, usable, pages;
+    uint32_t page_size, usable, pages, version;
     const struct page_sums *sums;       // or NULL
     struct page_join *join;             // or NULL
 };

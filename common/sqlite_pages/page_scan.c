@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW (256u << 10)     // bytes that are read at once: some pages
+#define WINDOW (256u << 10)     // bytes that are read at once, at most
+#define READ_AHEAD 2u           // the next window has so many times the pages
 
 /* An interior page, and which of its children is being read. */
 struct page_level {
@@ -21,7 +22,7 @@ struct page_level {
 /* ---- pages ---- */
 
 /* Pages of a table are mostly adjacent.  From the second adjacent page on, read
- * several at once.
+ * several at once, and more each time: most tables are small.
  */
 static int read_leaf (struct page_scan *p, uint32_t page, const uint8_t **ret,
                       struct err *err)
@@ -31,8 +32,10 @@ static int read_leaf (struct page_scan *p, uint32_t page, const uint8_t **ret,
     int rc;
 
     if (page < p->window_page || at >= p->window_pages) {
-        uint32_t n = at == p->window_pages ? WINDOW / s->page_size : 1;
+        uint32_t n = at > 0 && at == p->window_pages ? READ_AHEAD * at : 1;
 
+        if (n > WINDOW / s->page_size)
+            n = WINDOW / s->page_size;
         if (n > s->pages - page + 1)
             n = s->pages - page + 1;
         p->window_pages = 0;
@@ -475,16 +478,26 @@ static int64_t integer_of (const uint8_t *at, size_t n)
     return (int64_t)v;
 }
 
-int64_t page_scan_int (const struct page_scan *p, unsigned column,
-                       int64_t fallback)
+bool page_scan_is_int (const struct page_scan *p, unsigned column,
+                       int64_t *ret)
 {
     uint32_t serial = column < p->ncolumns ? p->serial[column] : 0;
 
     if (serial == SERIAL_ZERO || serial == SERIAL_ONE)
-        return serial == SERIAL_ONE;
-    if (serial == 0 || serial >= SERIAL_REAL)
-        return fallback;
-    return integer_of (p->value[column], serial_bytes (serial));
+        *ret = serial == SERIAL_ONE;
+    else if (serial > 0 && serial < SERIAL_REAL)
+        *ret = integer_of (p->value[column], serial_bytes (serial));
+    else
+        return false;
+    return true;
+}
+
+int64_t page_scan_int (const struct page_scan *p, unsigned column,
+                       int64_t fallback)
+{
+    int64_t v;
+
+    return page_scan_is_int (p, column, &v) ? v : fallback;
 }
 
 double page_scan_real (const struct page_scan *p, unsigned column)

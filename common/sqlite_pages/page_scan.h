@@ -85,6 +85,10 @@ double page_scan_real (const struct page_scan *p, unsigned column);
 int64_t page_scan_int (const struct page_scan *p, unsigned column,
                        int64_t fallback);
 
+/* Whether it is an integer, and which. */
+bool page_scan_is_int (const struct page_scan *p, unsigned column,
+                       int64_t *ret);
+
 /* The text in a column, not NUL-terminated; NULL if it is not a text. */
 static inline const char *page_scan_text (const struct page_scan *p,
                                           unsigned column, size_t *n)

@@ -52,6 +52,7 @@ static int read_header (struct page_source *s, const char *path,
         memcmp (head, HEADER_MAGIC, sizeof (HEADER_MAGIC)) != 0)
         return err_set (err, EBADMSG, "%s is no database", path);
     s->usable = s->page_size - head[HEADER_RESERVED];
+    s->version = get4 (head + HEADER_USER_VERSION);
     s->pages = (uint32_t)(st.st_size / s->page_size);
     if (head[HEADER_WRITE_VERSION + 1] > 2 || s->usable < USABLE_MIN ||
         get4 (head + HEADER_ENCODING) > 1)
@@ -115,6 +116,11 @@ void page_source_close (struct page_source *s)
     free (s);
 }
 
+uint32_t page_source_version (const struct page_source *s)
+{
+    return s->version;
+}
+
 void page_source_expect (struct page_source *s, const struct page_sums *sums)
 {
     s->sums = sums;
@@ -162,19 +168,44 @@ static bool is_text (const struct page_scan *p, unsigned column,
     return s && n == size && memcmp (s, text, n) == 0;
 }
 
-int page_source_root (const struct page_source *s, const char *table,
-                      uint32_t *ret, struct err *err)
+/* Enter the root of the table that a row of the schema names: whether that was
+ * wanted.
+ */
+static bool take_root (const struct page_scan *row, const char *const tables[],
+                       size_t n, uint32_t roots[])
+{
+    size_t i = 0;
+
+    if (!is_text (row, SCHEMA_TYPE, "table"))
+        return false;
+    while (i < n && (roots[i] > 0 || !is_text (row, SCHEMA_NAME, tables[i])))
+        i++;
+    if (i < n)
+        roots[i] = (uint32_t)page_scan_int (row, SCHEMA_ROOT, 0);
+    return i < n && roots[i] > 0;
+}
+
+int page_source_roots (const struct page_source *s, const char *const tables[],
+                       size_t n, uint32_t roots[], struct err *err)
 {
     struct page_scan p;
+    size_t missing = 0;
     int rc = page_scan_begin (&p, s, 1, INT64_MIN, INT64_MAX, err);
 
-    *ret = page_join_root (s, table);
-    while (rc == 0 && *ret == 0 && (rc = page_scan_next (&p, err)) == 1) {
-        if (is_text (&p, SCHEMA_TYPE, "table") &&
-            is_text (&p, SCHEMA_NAME, table))
-            *ret = (uint32_t)page_scan_int (&p, SCHEMA_ROOT, 0);
+    for (size_t i = 0; i < n; i++) {
+        roots[i] = page_join_root (s, tables[i]);
+        missing += roots[i] == 0;
+    }
+    while (rc == 0 && missing > 0 && (rc = page_scan_next (&p, err)) == 1) {
+        missing -= take_root (&p, tables, n, roots);
         rc = 0;
     }
     page_scan_end (&p);
-    return rc < 0 ? rc : 0;
+    return rc;
+}
+
+int page_source_root (const struct page_source *s, const char *table,
+                      uint32_t *ret, struct err *err)
+{
+    return page_source_roots (s, &table, 1, ret, err);
 }

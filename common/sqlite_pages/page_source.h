@@ -41,11 +41,18 @@ void page_source_close (struct page_source *s);         // NULL is fine
  */
 void page_source_expect (struct page_source *s, const struct page_sums *sums);
 
+/* PRAGMA user_version, of which a file may make any use. */
+uint32_t page_source_version (const struct page_source *s);
+
 /* Find the root page of a table's b-tree in the file's schema; *ret is 0 if
  * there is no table of this name.
  */
 int page_source_root (const struct page_source *s, const char *table,
                       uint32_t *ret, struct err *err);
+
+/* The same for several tables, with one look at the schema. */
+int page_source_roots (const struct page_source *s, const char *const tables[],
+                       size_t n, uint32_t roots[], struct err *err);
 
 /* ---- page_join.c ---- */
 

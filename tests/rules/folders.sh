@@ -65,7 +65,7 @@ aggregator/store                all net object_store ledger
 aggregator/fsck                 all object_store ledger publish aggregator/store
 aggregator/transfer             all net ledger aggregator/store
 aggregator/uploads              all object_store ledger aggregator/store
-aggregator/catalogue            all net publish query ledger
+aggregator/catalogue            all net sqlite_pages publish query ledger
 aggregator/trend                all net html_page findings ledger catalogue
 aggregator/archive              all net jobs select publish builder ledger
     aggregator/store

@@ -854,7 +854,7 @@ deliver ()                          # JOB: delivered and built
     deliver a
     eventually up_to_date 1
     for pid in $(processes); do
-        [[ $(tr '\0' ' ' <"/proc/$pid/cmdline") != *"push"*"$PG_DIR"* ]] ||
+        [[ $(tr '\0' ' ' <"/proc/$pid/cmdline") != *" push "*"$PG_DIR"* ]] ||
             fail "the URI is in ps"
     done
     run "$ROLLCALL" status root

@@ -36,9 +36,9 @@ int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
                         struct err *err);
 int __wrap_pg_copy_end (struct pg *p, struct err *err);
 int __real_catalogue_result_open (const struct catalogue *c, const char *job,
-                                  struct catalogue_result *r);
+                                  struct page_source **ret);
 int __wrap_catalogue_result_open (const struct catalogue *c, const char *job,
-                                  struct catalogue_result *r);
+                                  struct page_source **ret);
 
 /* As another process does: whether it may. */
 static bool write_catalogue (void)
@@ -153,9 +153,9 @@ int __wrap_pg_copy_end (struct pg *p, struct err *err)
 }
 
 int __wrap_catalogue_result_open (const struct catalogue *c, const char *job,
-                                  struct catalogue_result *r)
+                                  struct page_source **ret)
 {
-    return open_rc < 0 ? open_rc : __real_catalogue_result_open (c, job, r);
+    return open_rc < 0 ? open_rc : __real_catalogue_result_open (c, job, ret);
 }
 
 /* ---- tests ---- */

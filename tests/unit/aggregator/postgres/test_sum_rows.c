@@ -13,9 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct facts_table of_t = {
-    .types = "itff", .summed = "t", .keys = 2, .sums = 2, .at = { 0, 2, 3, 4 },
-};
+static const unsigned char all[] = { 0, 2, 3, 4 };
+static const struct sum_columns of_t = { all, "it", "ff", 2, 2 };
 
 static char path[200];
 
@@ -35,14 +34,23 @@ static sqlite3 *make (const char *rows)
     return db;
 }
 
-static void sum (const char *rows, struct sum_rows *s)
+static void sum_of (const char *rows, struct sum_columns of, struct sum_rows *s)
 {
     sqlite3 *db = make (rows);
+    struct page_source *pages;
+    uint32_t root;
 
-    *s = (struct sum_rows){ .sums = NULL };
-    assert_int_equal (sum_rows_read (s, db, &of_t, NULL), 0);
+    assert_int_equal (page_source_of (db, NULL, &pages, NULL), 0);
+    assert_int_equal (page_source_root (pages, "t", &root, NULL), 0);
+    assert_int_equal (sum_rows_read (s, pages, root, of, NULL), 0);
+    page_source_close (pages);
     (void)sqlite3_close (db);
     (void)unlink (path);
+}
+
+static void sum (const char *rows, struct sum_rows *s)
+{
+    sum_of (rows, of_t, s);
 }
 
 /* The second sum of a row, from its fields; -1: NULL. */
@@ -53,7 +61,7 @@ static double last_of (const struct sum_rows *s, size_t row)
     double v = -1;
 
     buf_init (&out.buf, 1000);
-    sum_rows_put (s, &of_t, row, &out);
+    sum_rows_put (s, row, &out);
     if (out.buf.data[out.buf.size - 12] == 0) {
         for (size_t i = 8; i > 0; i--)
             bits = bits << 8 | out.buf.data[out.buf.size - i];
@@ -97,27 +105,24 @@ static void test_nulls (void **state)
 /* Behind the row of another query; sums of integers are integers. */
 static void test_behind (void **state)
 {
-    static const struct facts_table behind = {
-        .types = "itfi", .summed = "t", .keys = 1, .sums = 2, .at = { 0, 4, 3 },
-    };
-    sqlite3 *db = make ("INSERT INTO t VALUES (7, '', '', 3, 1), (7, '', '', 4, 1)");
-    struct sum_rows s = { .sums = NULL };
+    static const unsigned char at[] = { 0, 4, 3 };
+    static const struct sum_columns behind = { at, "i", "fi", 1, 2 };
     struct copy_rows out = { .rows = 0 };
+    struct sum_rows s;
 
     (void)state;
-    assert_int_equal (sum_rows_read (&s, db, &behind, NULL), 0);
+    sum_of ("INSERT INTO t VALUES (7, '', '', 3, 1), (7, '', '', 4, 1)", behind,
+            &s);
     buf_init (&out.buf, 1000);
-    sum_rows_put_of (&s, &behind, 7, &out);
+    sum_rows_put_of (&s, 7, &out);
     assert_int_equal (out.buf.size, 24);
     assert_memory_equal (out.buf.data + 12, "\0\0\0\10\0\0\0\0\0\0\0\7", 12);
     buf_clear (&out.buf);
-    sum_rows_put_of (&s, &behind, 8, &out);
+    sum_rows_put_of (&s, 8, &out);
     assert_int_equal (out.buf.size, 8);
     assert_memory_equal (out.buf.data, "\377\377\377\377\377\377\377\377", 8);
     buf_fini (&out.buf);
     sum_rows_fini (&s);
-    (void)sqlite3_close (db);
-    (void)unlink (path);
 }
 
 /* More keys than there was room for, on more than one page. */
@@ -134,14 +139,25 @@ static void test_many (void **state)
     sum_rows_fini (&s);
 }
 
-/* No such table: no rows. */
-static void test_none (void **state)
+/* A key as it was: texts that differ, integers of all sizes. */
+static void test_keys (void **state)
 {
+    static const char row[] =
+        "\0\0\0\10" "\377\377\377\377\377\377\377\376" "\0\0\0\2" "ab"
+        "\0\0\0\10" "\77\360\0\0\0\0\0\0" "\0\0\0\10" "\0\0\0\0\0\0\0\0";
+    struct copy_rows out = { .rows = 0 };
     struct sum_rows s;
 
     (void)state;
-    sum ("DROP TABLE t", &s);
-    assert_int_equal (sum_rows_count (&s), 0);
+    sum ("INSERT INTO t VALUES (0, '', 'a', 1, 0), (0, '', '', 1, 0), (0, '', 'ab',"
+         " 1, 0), (-2, '', 'ab', 1, 0), (0, '', 'a', 1, 0), (0, '', x'6162', 1, 0)",
+         &s);
+    assert_int_equal (sum_rows_count (&s), 5);
+    buf_init (&out.buf, 1000);
+    sum_rows_put (&s, 3, &out);
+    assert_int_equal (out.buf.size, sizeof (row) - 1);
+    assert_memory_equal (out.buf.data, row, sizeof (row) - 1);
+    buf_fini (&out.buf);
     sum_rows_fini (&s);
 }
 
@@ -150,7 +166,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_sums), cmocka_unit_test (test_nulls),
         cmocka_unit_test (test_behind),
-        cmocka_unit_test (test_many), cmocka_unit_test (test_none),
+        cmocka_unit_test (test_many), cmocka_unit_test (test_keys),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

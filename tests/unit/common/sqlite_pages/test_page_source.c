@@ -53,6 +53,24 @@ static void test_names (void **state)
     gives (-EBADMSG, "keyed", "of no table");
 }
 
+/* Several tables at once, each in its place, if it is there. */
+static void test_roots (void **state)
+{
+    static const char *const tables[] = { "u", "nobody", "t" };
+    struct page_source *s;
+    uint32_t roots[3];
+
+    (void)state;
+    pages_sql (p.sqlite, "PRAGMA user_version=70000");
+    s = scan_open (p.sqlite);
+    assert_int_equal (page_source_version (s), 70000);
+    assert_int_equal (page_source_roots (s, tables, 3, roots, NULL), 0);
+    assert_int_equal (roots[0], scan_root (s, "u"));
+    assert_int_equal (roots[1], 0);
+    assert_int_equal (roots[2], scan_root (s, "t"));
+    page_source_close (s);
+}
+
 static int64_t rows_by (sqlite3 *db)
 {
     struct page_source *s = NULL;
@@ -145,7 +163,7 @@ int main (void)
 #define TEST(f) cmocka_unit_test_setup_teardown (f, start, end)
     const struct CMUnitTest tests[] = {
         TEST (test_names),
-        TEST (test_forms),
+        TEST (test_roots), TEST (test_forms),
         TEST (test_no_database),
         TEST (test_connection),
     };
