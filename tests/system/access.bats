@@ -337,21 +337,20 @@ times_of ()                         # DIR: of raw files, and modes
     stop_service
 }
 
-waits_for ()                        # TEXT: in the status of the agent's spool
+status_has ()                       # DIR TEXT
 {
-    "$ROLLCALL" status spool | grep -q "$1"
+    "$ROLLCALL" status "$1" | grep -q "$2"
 }
 
 @test "beyond a quota data waits, its agent says why, and goes on by itself" {
     service --quota-job 4kB
     "$CAPTURE_MAKER" --quiet --ranks 2 --ops 40 job
     watching --raw --quiet-period 1s job
-    eventually waits_for "delivery waits: quota of job j is full"
-    "$ROLLCALL" status root >status.out
-    grep -q "job j: delivery waits: quota of job j is full" status.out
-    grep -q "are stored" status.out
-    grep -q 'event=quota .*the job itself has' service.log
-    grep -q 'event=delivery-waits' agent.log
+    eventually status_has spool "delivery waits: quota of job j is full"
+    eventually status_has root "job j: delivery waits: quota of job j is full"
+    eventually status_has root "are stored"
+    eventually grep -q 'event=quota .*the job itself has' service.log
+    eventually says agent.log event=delivery-waits
     kill "$service"
     wait "$service"
     service --quota-job 1GB --quota-user 1GB --quota-root 1GB

@@ -111,7 +111,7 @@ load several_helper
     eventually built_at "$second" j 2
     is "missing" 0,1 "$(sql "SELECT group_concat(rank) FROM Roster
         WHERE state='missing'" "root$second/jobs/j/cluster_analysis_output/analysis.db")"
-    says "service$second.log" "(rank 0), which tcp://127.0.0.1:${ports[first]} had"
+    eventually says "service$second.log" "(rank 0), which tcp://127.0.0.1:${ports[first]} had"
     # it does come back: nothing is lost, and nothing is there twice
     begin "$first"
     run deliver j job --raw --release shipped --away $AWAY
