@@ -54,6 +54,7 @@ static const char links_sql[] =
     "DROP TABLE main.LinkSum;";
 
 static const char views_sql[] =
+    // the names of the group of all ranks are also in postgres/result_rows.c
     "CREATE VIEW GroupKind AS SELECT id AS comm_group,"
     " CASE WHEN lower(pg_name) IN ('default_group', 'default_pg',"
     "  'hccl_world_group') THEN 'world' ELSE lower(pg_name) END AS kind"

@@ -61,6 +61,7 @@ static const char views_sql[] =
     FIRST ("bandwidth") "," FIRST ("large_packet_ratio") ", l.packets,"
     FIRST ("step") "," FIRST ("type") ", c.rank, c.capture FROM CaptureRow c"
     " CROSS JOIN LinkRow l ON l.rowid BETWEEN c.first_row AND c.last_row;"
+    // what counts is also in postgres/result_rows.c
     "CREATE VIEW StepCounted AS SELECT * FROM StepTraceTime s WHERE rank IS"
     " NOT NULL AND NOT EXISTS (SELECT 1 FROM LeftOut o WHERE"
     " o.capture=s.capture AND (o.step IS NULL OR o.step IS s.step));"
