@@ -466,6 +466,8 @@ struct place_answer *places_ask (const struct cli_places *p,
 
 const char *place_answer_why (struct place_answer *a)
 {
+    size_t n = strlen (a->place->name);
+
     if (!a->why.text[0] && a->said.size > 0) {
         // its own words, without the name of the verb and the end of the line
         const char *said = buf_text (&a->said), *at = strstr (said, ": ");
@@ -475,7 +477,10 @@ const char *place_answer_why (struct place_answer *a)
     }
     if (!a->why.text[0])
         PRINT (a->why.text, "it was killed");
-    return a->why.text;
+    // whoever tells it names the place
+    return strncmp (a->why.text, a->place->name, n) == 0 &&
+           strncmp (a->why.text + n, ": ", 2) == 0
+               ? a->why.text + n + 2 : a->why.text;
 }
 
 int place_answer_status (const struct place_answer *a)
