@@ -242,10 +242,11 @@ int cli_find_result (const struct command_spec *c, const char *what,
 
     if (rc == 0)
         return 0;
-    if (rc == -ENOENT && access (what, F_OK) != 0 && cli_valid_job (what) &&
+    // a directory here may have the name of a job, and no result
+    if (rc == -ENOENT && cli_valid_job (what) &&
         cli_asks_several (&place->where))
         return find_at_several (c, &place->where, what, ret);
-    if (rc == -ENOENT && access (what, F_OK) != 0 && cli_valid_job (what) &&
+    if (rc == -ENOENT && cli_valid_job (what) &&
         find_job (c, what, place, ret, &status))
         return status;
     if (rc == -ENOENT &&

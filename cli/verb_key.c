@@ -370,8 +370,10 @@ static const struct action *action_of (int argc, char **argv)
             a = &actions[i];
     }
     if (!a)
-        (void)FAIL (0, "name a command (usage: %s %s)", key_command.name,
-                    key_command.usage);
+        (void)FAIL (0, "%s%.40s%s (usage: %s %s)",
+                    argc > 0 ? "there is no command \"" : "name a command",
+                    argc > 0 ? argv[0] : "", argc > 0 ? "\"" : "",
+                    key_command.name, key_command.usage);
     else if (argc - 1 < a->least)
         (void)FAIL (0, "%s: %s?", a->name, a->wanted);
     else if (argc - 1 > a->operands)

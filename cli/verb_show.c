@@ -487,6 +487,10 @@ static int show_of_several (struct show_options *opt, char *const *job)
 
     if (status == 0)
         status = job_copies_find (&show_command, &p, job[0], false, &j, &copy);
+    if (status == 0 && !opt->json) {
+        line (stdout, "at", copy->place->name);     // paths are of that host
+        (void)fflush (stdout);
+    }
     if (status == 0)
         status = show_of_place (opt, copy->place, job);
     job_copies_fini (&j);

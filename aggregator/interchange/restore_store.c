@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "fsck/check_root.h"
 #include "ledger/ledger.h"
+#include "options/shell.h"
 #include "store/fileio.h"
 #include "store/object_mark.h"
 #include "store/record.h"
@@ -437,13 +438,14 @@ static int list_again (struct taking *t)
 /* The root is there already: an interruption is not one that changed nothing. */
 static int take_over (struct taking *t, const char *root)
 {
+    char word[SHELL_WORD (PATH_MAX)];
     int rc = object_owner_become (t->store, root, t->id, t->err);
 
     if (rc < 0)
         return err_prefix (t->err, rc == -EINTR ? -ECANCELED : rc, "%s is made, "
                            "but not yet the owner of its objects: rollcall fsck "
-                           "aggregator --store %s --take-over", root,
-                           object_store_url (t->store));
+                           "aggregator --store %s --take-over %s", root,
+                           object_store_url (t->store), shell_word (root, word));
     rc = list_again (t);
     return rc == 0 || rc == -EBUSY
                ? rc : err_prefix (t->err, rc == -EINTR ? -ECANCELED : rc,

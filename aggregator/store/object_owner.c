@@ -2,10 +2,12 @@
 #include "store/object_owner.h"
 
 #include "json/json.h"
+#include "options/shell.h"
 #include "store/object_mark.h"
 #include "store/root.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,7 +93,7 @@ int object_owner_become (struct object_store *s, const char *root, const char *i
 int object_owner_check (struct object_store *s, const char *root, const char *id,
                  struct err *err)
 {
-    char token[ROOT_ID_SIZE];
+    char token[ROOT_ID_SIZE], word[SHELL_WORD (PATH_MAX)];
     struct object_owner o;
     int rc = root_make_token (root, token, err);
 
@@ -103,11 +105,12 @@ int object_owner_check (struct object_store *s, const char *root, const char *id
     if (rc < 0 || strcmp (o.token, token) == 0)
         return rc;
     return err_set (err, ENOTUNIQ, "the objects of %s/%.32s are those of "
-                    "another root with this id, %s:%s since %s: this one was "
-                    "made of its backup; give it another PREFIX, or, if that "
-                    "one is gone for good, rollcall fsck aggregator --store %s "
-                    "--take-over", object_store_url (s), id, o.host, o.root,
-                    o.since, object_store_url (s));
+                    "another root with this id, %s:%s since %s: one of them "
+                    "was made of what the other one had; give this one another "
+                    "PREFIX, or, if that one is gone for good, rollcall fsck "
+                    "aggregator --store %s --take-over %s",
+                    object_store_url (s), id, o.host, o.root, o.since,
+                    object_store_url (s), shell_word (root, word));
 }
 
 /* ---- all that is needed ---- */

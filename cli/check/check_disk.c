@@ -128,7 +128,7 @@ struct check check_inodes (const char *dir)
     else
         SAY (c, s.free_inodes < INODES_MIN ? CHECK_WARNING : CHECK_OK,
              "%.250s has %llu free%s", dir, (unsigned long long)s.free_inodes,
-             c.state ? ": remove small files" : "");
+             c.state ? " inodes, one for each file: remove small files" : "");
     return c;
 }
 

@@ -20,13 +20,15 @@
 static int start_collection (struct run *r)
 {
     struct err err = { "" };
+    int rc;
 
     if ((run_is_served (r) ? run_make_new_dir (r, &err)
                            : run_make_dir (r, &err)) < 0)
         return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
     run_warn_of_disk (r);
-    if (r->listener >= 0 && (run_save_options (r, &err) < 0 ||
-                             run_start_aggregator (r, &err) < 0))
+    if (r->listener >= 0 && (rc = run_save_options (r, &err)) < 0)
+        return RUN_FAIL (cli_output_status (rc), "%s", err.text);
+    if (r->listener >= 0 && run_start_aggregator (r, &err) < 0)
         return RUN_FAIL (EX_OSERR, "%s", err.text);
     return 0;
 }

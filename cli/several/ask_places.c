@@ -527,8 +527,13 @@ struct place_answer *places_ask (const struct cli_places *p,
 
 const char *place_answer_why (struct place_answer *a)
 {
+    size_t n = strlen (a->place->name);
+
     find_why (a->status, &a->said, &a->why);
-    return a->why.text;
+    // whoever tells it names the place
+    return strncmp (a->why.text, a->place->name, n) == 0 &&
+           strncmp (a->why.text + n, ": ", 2) == 0
+               ? a->why.text + n + 2 : a->why.text;
 }
 
 int place_answer_status (const struct place_answer *a)

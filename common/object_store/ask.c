@@ -163,8 +163,11 @@ static int say_answer (struct object_store *s, const struct answer *a,
     if (!*a->code)
         return err_set (err, a->error, "the store answers with status %d",
                         status);
-    return err_set (err, a->error, "%s%s%s", a->code, *a->message ? ": " : "",
-                    a->message);
+    return err_set (err, a->error, "%s%s%s%s%s", a->code,
+                    *a->message ? ": " : "", a->message,
+                    a->error == EKEYREJECTED ? ": the store does not "
+                                               "take the credentials of " : "",
+                    a->error == EKEYREJECTED ? s->credentials.from : "");
 }
 
 /* Try once: 0, -errno; *again: the next try may do better; *now: without a pause.

@@ -15,6 +15,7 @@
 
 #define OPTIONS_MAX 64
 #define LONG_BASE 256           // values of long options in getopt
+#define USAGE_INDENT 4
 #define HELP_WIDTH 78
 #define SUGGESTIONS_MAX 3       // more would not help
 #define SUGGESTIONS_SIZE 160    // bytes, for three of the longest names
@@ -443,11 +444,10 @@ int options_words (const struct command_spec *c, const void *opt,
 
 /* ---- for people ---- */
 
-/* Print text in lines of HELP_WIDTH, indented. */
-static void print_wrapped (const char *text, int indent)
+/* Print text in lines of HELP_WIDTH, indented; the first one has columns already.
+ */
+static void print_wrapped (const char *text, int indent, int column)
 {
-    int column = 0;
-
     while (*text) {
         int n = (int)strcspn (text, " ");
 
@@ -468,25 +468,35 @@ static void print_wrapped (const char *text, int indent)
     (void)putchar ('\n');
 }
 
+/* Its name, what it takes, and its variable, below that if it finds no room. */
+static void print_head (const struct option_spec *o)
+{
+    int n = printf ("  ");
+
+    if (o->letter)
+        n += printf ("-%c, ", o->letter);
+    n += printf ("--%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    if (o->fallback)
+        n += printf ("  (default: %s)", o->fallback);
+    if (o->env)
+        (void)printf ("%s[%s]", n + 4 + (int)strlen (o->env) > HELP_WIDTH
+                                    ? "\n        " : "  ", o->env);
+    (void)putchar ('\n');
+}
+
 void options_print_help (const struct command_spec *c)
 {
-    (void)printf ("usage: %s %s\n\n", c->name, c->usage);
-    print_wrapped (c->summary, 0);
+    (void)printf ("usage: %s", c->name);
+    print_wrapped (c->usage, USAGE_INDENT,
+                   (int)strlen (c->name) + 7 - USAGE_INDENT);
+    (void)putchar ('\n');
+    print_wrapped (c->summary, 0, 0);
     (void)printf ("\noptions:\n");
     for (size_t i = 0; i < c->noptions; i++) {
         const struct option_spec *o = &c->options[i];
 
-        (void)printf ("  ");
-        if (o->letter)
-            (void)printf ("-%c, ", o->letter);
-        (void)printf ("--%s%s%s", o->name, o->arg ? " " : "",
-                      o->arg ? o->arg : "");
-        if (o->fallback)
-            (void)printf ("  (default: %s)", o->fallback);
-        if (o->env)
-            (void)printf ("  [%s]", o->env);
-        (void)putchar ('\n');
-        print_wrapped (o->help, 8);
+        print_head (o);
+        print_wrapped (o->help, 8, 0);
     }
     (void)printf ("  -h, --help\n        this text\n");
 }

@@ -70,14 +70,17 @@ _rollcall_first ()                  # VERB
     done
     case $1 in
     archive)
-        _rollcall_offer -W "ls get verify add export import tag untag pin unpin
-            rm prune gc"
+        _rollcall_offer -W "ls get result verify add export import tag untag
+            pin unpin rm prune gc"
         ;;
     fsck)
         _rollcall_offer -W "agent aggregator result"
         ;;
     key)
-        _rollcall_offer -W "new enrol list rotate revoke"
+        _rollcall_offer -W "new enrol bind list rotate revoke"
+        ;;
+    jobs)
+        _rollcall_offer -W "merge split"
         ;;
     query)
         [[ ${COMP_WORDS[COMP_CWORD - 1]} == query ]] || return 1

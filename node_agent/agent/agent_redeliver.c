@@ -92,19 +92,39 @@ static void name_loss (void *arg, const char *path, bool again,
     agent_note (l->a, LOG_LEVEL_ERROR, "lost", "%s", text);
 }
 
+/* Of captures that are no longer here, and that one of two aggregators lacks. */
+static bool tell_one_copy (struct agent *a)
+{
+    bool told = false;
+
+    for EACH_CHOSEN (i, &a->targets.choice) {
+        uint64_t n = ship_take_lacked (a->ship, i);
+
+        if (n > 0)
+            log_warn ("one-copy", "%llu item%s of captures that are no longer "
+                      "here %s at one aggregator only: %s does not have %s",
+                      (unsigned long long)n, units_s (n), units_are (n),
+                      agent_endpoint (a, i), n == 1 ? "it" : "them");
+        told = told || n > 0;
+    }
+    return told;
+}
+
 void agent_tell_lost (struct agent *a)
 {
     struct losses l = { .a = a };
+    bool one_copy;
 
     if (!a->redelivery.asking || spool_asks (a->spool) ||
         spool_redelivers (a->spool))
         return;
     a->redelivery.asking = false;
     (void)spool_each_lost_there (a->spool, name_loss, &l, NULL);
-    if (l.n == 0)
+    one_copy = tell_one_copy (a);
+    if (l.n == 0 && !one_copy)
         log_info ("redelivery", "the aggregator still has all of the captures "
                   "that are no longer here");
-    else
+    if (l.n > 0)
         agent_note (a, LOG_LEVEL_ERROR, "redelivery", "%llu capture%s that the "
                     "aggregator had acknowledged %s no longer here, and it "
                     "has lost them, or a part of them; the first is %.600s",

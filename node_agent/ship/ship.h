@@ -153,6 +153,11 @@ void ship_withdraw (struct ship *s, uint64_t item);
 /* When anything was last acknowledged (monotonic ns), 0: never. */
 int64_t ship_acked_ns (const struct ship *s);
 
+/* How many items that are no longer here this copy lacks, which another one has:
+ * since the last call.
+ */
+uint64_t ship_take_lacked (struct ship *s, unsigned copy);
+
 /* New items were sealed; ship_ask: older ones are now asked about. */
 void ship_kick (struct ship *s);
 void ship_ask (struct ship *s);

@@ -285,18 +285,29 @@ static enum offer_state answer_of_all (const struct ship *s,
 }
 
 static void end_settled (struct ship *s, const uint64_t *ids, size_t n,
-                         bool recorded)
+                         enum offer_state which, bool recorded)
 {
     for EACH_COPY (c, s) {
         for (size_t i = 0; i < n; i++) {
             struct offer *o = ship_find_offer (c, ids[i]);
 
-            if (o && recorded)
+            if (o && recorded) {
+                c->lacked += which == OFFER_DURABLE &&
+                             o->state.now == OFFER_LOST;
                 ship_end_offer (c, o);
-            else if (o)
+            } else if (o)
                 (void)offer_change (o, OFFER_UNRECORDED);
         }
     }
+}
+
+uint64_t ship_take_lacked (struct ship *s, unsigned copy)
+{
+    struct ship *c = ship_find_copy (s, copy);
+    uint64_t n = c->lacked;
+
+    c->lacked = 0;
+    return n;
 }
 
 /* Commit offers that all copies have answered, or (fn NULL) only end them; if the
@@ -321,7 +332,7 @@ static bool ship_offers_settle (struct ship *s, enum offer_state which,
         counter_add (COUNTER_COMMITS_FAILED, 1);
         ship_spool_failed (s, rc, &err);
     }
-    end_settled (s, ids, n, rc >= 0);
+    end_settled (s, ids, n, which, rc >= 0);
     return n > 0;
 }
 

@@ -90,6 +90,7 @@ struct ship {
     bool held;                  // no raw files are sent meanwhile
     int64_t heard_ns;
     int64_t acked_ns;           // the last ACK, 0: none
+    uint64_t lacked;            // see ship_take_lacked
     unsigned unanswered;        // HELLOs since then, except quick ones
     int64_t done_ns;            // when DONE was first said, 0: not yet
     bool done_heard;            // and that has arrived

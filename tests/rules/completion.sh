@@ -59,10 +59,20 @@ offers rollcall analyze j is "job one"
 offers rollcall query links j is "job one"
 offers rollcall run --child "" is auto plain mpi
 offers rollcall trend --by "" is week tag host
-offers rollcall archive "" is ls add export import tag untag pin unpin
+offers rollcall jobs "" is merge split
 ROLLCALL_STATE_DIR=$dir/state offers rollcall wait "" is run-1
 offers rollcall-agent --on is --once
 offers rollcall-aggregator --li is --listen --listen-fd
+
+# each command of the verbs that have some, as their usage names it
+for verb in archive fsck key; do
+    usage=$(rollcall "$verb" --help | sed -n '/^usage:/,/^$/p' | tr '\n' ' ')
+    usage=${usage#*rollcall "$verb" }
+    usage=${usage#\[OPTION\]... }
+    # shellcheck disable=SC2046     # words
+    offers rollcall "$verb" "" is $(sed 's/ | /\n/g' <<<"$usage" |
+        awk '{ print $1 }' | tr '|' '\n' | sort -u)
+done
 
 verbs=$(rollcall __complete)
 if [ -z "$verbs" ]; then

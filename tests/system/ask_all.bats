@@ -125,7 +125,13 @@ names ()                            # of the jobs that were listed
     expect_status 0
     run ask show c
     expect_status 0
-    shows c
+    shows c "at            $(at 3)"
+    # the name of a directory here that has no result
+    mkdir -p a c
+    run ask query steps a --json
+    expect_status 0
+    is "rows" "$("$ROLLCALL" query steps a --json --root root2)" "$output"
+    rmdir a c
     # files
     run ask archive ls a
     expect_status 0

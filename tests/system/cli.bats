@@ -17,8 +17,17 @@ load helper
 }
 
 @test "help fits a terminal of 80 columns" {
-    run "$ROLLCALL" analyze --help
-    is "long lines" "" "$(grep '.\{81\}' <<<"$output")"
+    local verb
+
+    for verb in $("$ROLLCALL" __complete); do
+        run "$ROLLCALL" "$verb" --help
+        expect_status 0
+        is "long lines of $verb" "" "$(grep '.\{81\}' <<<"$output")"
+    done
+    for verb in "$ROLLCALL-agent" "$ROLLCALL-aggregator"; do
+        run "$verb" --help
+        is "long lines of $verb" "" "$(grep '.\{81\}' <<<"$output")"
+    done
 }
 
 @test "--version" {

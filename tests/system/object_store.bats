@@ -139,7 +139,8 @@ PYTHON
     sed -i s/OLD/NEW/ file
     object head a; is_ok
     sed -i s/testsecret/another/ file
-    object head a; fails_with EKEYREJECTED SignatureDoesNotMatch
+    object head a; fails_with EKEYREJECTED SignatureDoesNotMatch \
+        "the store does not take the credentials of the file of credentials"
 }
 
 @test "TLS of an unknown CA and a proxy that is away are named" {

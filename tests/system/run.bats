@@ -866,6 +866,18 @@ torch ()
     nothing_runs
 }
 
+@test "STATE on a full disk: what is missing is said before COMMAND, 73" {
+    [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null ||
+        skip "no mount namespaces"
+    mkdir small
+    run unshare -m sh -c 'mount -t tmpfs -o size=64k,nr_inodes=200 tmpfs small &&
+        { head -c 1000000 /dev/zero >small/fill; } 2>/dev/null
+        exec "$@"' sh "$ROLLCALL" run --state small/state -o out -- touch ran
+    expect_status 73
+    shows "No space left on device" "inodes, one for each file"
+    [ ! -e ran ]
+}
+
 @test "OUT on a full disk: 73 with the reason, the captures stay" {
     [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null ||
         skip "no mount namespaces"

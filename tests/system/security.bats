@@ -106,6 +106,9 @@ stop_service_and ()                 # PID
 
     setup_keys
     make_keys
+    run "$ROLLCALL" key enroll keys/stranger.pub --dir keys
+    expect_status 2
+    shows "there is no command \"enroll\""
     run "$ROLLCALL" key enrol keys/stranger.pub --dir keys
     expect_status 2
     shows "enrol: which NAME does keys/stranger.pub get?"

@@ -138,7 +138,10 @@ load several_helper
     die "$first"
     run deliver j job --copies 2 --raw --release shipped --away $AWAY
     expect_status 0
-    shows "event=moved"
+    shows "event=moved" "event=one-copy" \
+        "items of captures that are no longer here are at one aggregator only" \
+        "tcp://127.0.0.1:${ports[third]} does not have them"
+    [[ "$output" != *"still has all"* ]]
     is "captures at $second" 4 "$(captures_at "$second" j)"
     is "captures at $third" 2 "$(captures_at "$third" j)"
     eventually built_at "$second" j 4

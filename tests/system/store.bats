@@ -440,6 +440,7 @@ wrong ()
     wrong "have to be renewed there" --store "$STORE"
     faults '[]'
     AWS_SECRET_ACCESS_KEY=x wrong "SignatureDoesNotMatch" --store "$STORE"
+    shows "the store does not take the credentials of the environment"
     faults '[{"fault": "denied", "method": "DELETE"}]'
     service --store "$STORE"
     for text in event=store-failed "cannot delete" AccessDenied; do
@@ -506,7 +507,7 @@ known ()
     "$ROLLCALL" restore bak new >/dev/null
     choose_port
     wrong "are those of another root with this id" --store "$STORE"
-    shows "$TEST_DIR/root since 20" --take-over
+    shows "$TEST_DIR/root since 20" "--take-over new"
     run "$ROLLCALL" fsck aggregator --store "$STORE" --delete-orphans new
     expect_status 77
     # the first one is gone for good

@@ -85,6 +85,9 @@ static void test_copies_asked (void **state)
     ship_commit (s.ship);
     assert_false (spool_asks (f->s));
     assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 0);
+    assert_int_equal (ship_take_lacked (s.ship, 0), 0);
+    assert_int_equal (ship_take_lacked (s.ship, 1), 1);
+    assert_int_equal (ship_take_lacked (s.ship, 1), 0);
     end (&s);
 }
 
