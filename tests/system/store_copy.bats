@@ -184,6 +184,26 @@ kept_are ()                         # N: as its agent says; or a pattern
     shows '"copies_are": "the same"'
 }
 
+@test "what a run with two copies left is delivered when both aggregators are there" {
+    local first second said
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    die "$first"
+    mkdir prof
+    run timeout "$LIMIT" "$ROLLCALL" run --text --raw --job j --copies 2 --away 7s \
+        --aggregators "$LIST" --deadline 9s -- ./writer prof
+    expect_status 69
+    shows "When the aggregators can be reached" " --copies 2 --away 7000ms"
+    said=${output#*all that is left: rollcall-agent}
+    begin "$first"
+    run eval "timeout $LIMIT '$AGENT' ${said%%$'\n'*}"
+    expect_status 0
+    for n in $first $second; do
+        is "captures at $n" 1 "$(captures_at "$n" j)"
+    done
+}
+
 # Nothing is lost, and it is said why.
 @test "two copies: one aggregator is away, and so is the store of the other one" {
     local first second before
