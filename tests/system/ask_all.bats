@@ -121,6 +121,12 @@ names ()                            # of the jobs that were listed
     run ask query steps a --json
     expect_status 0
     is "kept" 1 "$(find cache -name '*.db' | wc -l)"
+    # what is kept here is nobody's to look at
+    run ask report a
+    expect_status 0
+    shows "./report-a.html"
+    [ -s report-a.html ]
+    is "pages" 0 "$(find cache -name '*.html' | wc -l)"
     run "$ROLLCALL" query steps c --root root1 --root root3
     expect_status 0
     run ask show c
