@@ -536,6 +536,11 @@ int place_answer_status (const struct place_answer *a)
     return exit_status (a->status);
 }
 
+const char *place_silence (int status)
+{
+    return status == EX_NOPERM ? "has refused" : "has not answered";
+}
+
 void place_answers_free (struct place_answer *a, size_t n)
 {
     for (size_t i = 0; a && i < n; i++) {

@@ -586,7 +586,9 @@ known: it counts once, and the first is shown"
     deliver 1 j one
     run env ROLLCALL_KEY=mine/node.key "$ROLLCALL" jobs --aggregators list
     expect_status 77
-    shows "key node is one of a node, which reads nothing"
+    shows "$(at 1) has refused: key node is one of a node, which reads nothing"
+    run env ROLLCALL_KEY=mine/node.key "$ROLLCALL" status --aggregators list
+    shows "$(at 1) has refused: key node is one of a node"
     # others' jobs are as if they did not exist
     run env ROLLCALL_KEY=mine/alice.key "$ROLLCALL" jobs --aggregators list
     expect_status 0
