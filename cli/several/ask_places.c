@@ -515,7 +515,9 @@ struct place_answer *places_ask (const struct cli_places *p,
             continue;           // it was not begun
         a[i].status = place_end (&views[i], &a[i].why);
         if (a[i].out.failed || a[i].said.failed)
-            a[i].status = err_set (&a[i].why, EBADMSG, "its answer is too long");
+            a[i].status = err_set (&a[i].why, EBADMSG, "its list is longer than "
+                                   "%zu MiB: ask for fewer jobs, as with --since",
+                                   PLACE_LIST_MAX >> 20);
     }
     free (views);
     if (!views) {
