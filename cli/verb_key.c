@@ -94,73 +94,79 @@ static bool has_use (const struct key_options *o)
     return o->hosts.n > 0 || o->any_host || o->reads || o->reads_all;
 }
 
-static int let_read (const struct key_options *o, const char *dir,
-                     const char *name, struct err *err)
+/* Of the options; the names of hosts are put into 'hosts'. */
+static int use_of (const struct key_options *o, char hosts[KEY_HOSTS_SIZE],
+                   struct key_use *ret, struct err *err)
 {
-    int rc = o->reads && o->reads_all
-                 ? err_set (err, EINVAL, "--reads or --reads-all, not both")
-                 : keyring_let_read (dir, name, o->reads_all ? KEY_READS_ALL
-                                                             : o->reads, err);
-
-    if (rc == 0)
-        (void)printf ("bound         %s, reads the jobs of %s\n", name,
-                      o->reads_all ? "all" : o->reads);
-    return rc;
-}
-
-static int bind_key (const struct key_options *o, const char *dir,
-                     const char *name, struct err *err)
-{
-    char hosts[KEY_HOSTS_SIZE] = "";
     size_t used = 0;
-    int rc;
 
-    if (o->reads || o->reads_all)
-        return o->any_host || o->hosts.n > 0
-                   ? err_set (err, EINVAL, "a key is one of a node (--host) or "
-                              "of a person (--reads), not both")
-                   : let_read (o, dir, name, err);
+    hosts[0] = '\0';
+    if (o->reads && o->reads_all)
+        return err_set (err, EINVAL, "--reads or --reads-all, not both");
     if (o->any_host && o->hosts.n > 0)
         return err_set (err, EINVAL, "--host or --any-host, not both");
+    if ((o->reads || o->reads_all) && (o->any_host || o->hosts.n > 0))
+        return err_set (err, EINVAL, "a key is one of a node (--host) or of a "
+                        "person (--reads), not both");
+    if (o->reads && !*o->reads)
+        return err_set (err, EINVAL, "--reads: which user?");
     for (size_t i = 0; i < o->hosts.n; i++) {
         const char *host = o->hosts.items[i];
 
         if (!*host || strpbrk (host, " *") ||
-            used + strlen (host) + 2 > sizeof (hosts))
+            used + strlen (host) + 2 > KEY_HOSTS_SIZE)
             return err_set (err, EINVAL, "--host: \"%.80s\" is not the name "
                             "of a host, or they are too many", host);
-        used += (size_t)snprintf (hosts + used, sizeof (hosts) - used, "%s%s",
+        used += (size_t)snprintf (hosts + used, KEY_HOSTS_SIZE - used, "%s%s",
                                   i ? " " : "", host);
     }
-    rc = keyring_bind (dir, name, o->any_host ? KEY_ANY_HOST : hosts, err);
-    if (rc == 0)
+    *ret = (struct key_use){ o->any_host ? KEY_ANY_HOST : hosts,
+                             o->reads_all ? KEY_READS_ALL
+                             : o->reads   ? o->reads : "" };
+    return 0;
+}
+
+static void tell_use (const char *name, const struct key_use *u)
+{
+    if (u->reads[0])
+        (void)printf ("bound         %s, reads the jobs of %s\n", name,
+                      strcmp (u->reads, KEY_READS_ALL) == 0 ? "all" : u->reads);
+    else
         (void)printf ("bound         %s, to %s\n", name,
-                      o->any_host ? "any host" : hosts);
-    return rc;
+                      strcmp (u->hosts, KEY_ANY_HOST) == 0 ? "any host"
+                                                           : u->hosts);
 }
 
 static int run_bind (const struct key_options *o, const char *dir,
                      char **args, struct err *err)
 {
-    return has_use (o) ? bind_key (o, dir, args[0], err)
-                       : err_set (err, EINVAL, "bind: give --host, --any-host, "
-                                  "--reads or --reads-all");
-}
+    char hosts[KEY_HOSTS_SIZE];
+    struct key_use use;
+    int rc = has_use (o) ? use_of (o, hosts, &use, err)
+                         : err_set (err, EINVAL, "bind: give --host, --any-host, "
+                                    "--reads or --reads-all");
 
-struct enrolling {
-    const struct key_options *o;
-    const char *dir;
-};
+    if (rc < 0)
+        return rc;
+    rc = use.reads[0] ? keyring_let_read (dir, args[0], use.reads, err)
+                      : keyring_bind (dir, args[0], use.hosts, err);
+    if (rc == 0)
+        tell_use (args[0], &use);
+    return rc;
+}
 
 static int tell_enrolled (void *arg, const struct keyring_entry *e,
                           struct err *err)
 {
-    const struct enrolling *x = arg;
+    const struct key_use *use = arg;    // NULL: none was given
     char fingerprint[KEY_FINGERPRINT_SIZE];
 
     key_fingerprint (e->file.public_key, fingerprint);
     (void)printf ("enrolled      %s, key %s\n", e->file.name, fingerprint);
-    return has_use (x->o) ? bind_key (x->o, x->dir, e->file.name, err) : 0;
+    if (use)
+        tell_use (e->file.name, use);
+    (void)err;
+    return 0;
 }
 
 /* A key and its name, or a directory of keys. */
@@ -168,10 +174,13 @@ static int run_enrol (const struct key_options *o, const char *dir,
                       char **args, struct err *err)
 {
     const int64_t grace = o->replace ? grace_s (o) : -1;
-    struct enrolling x = { o, dir };
+    char hosts[KEY_HOSTS_SIZE];
+    struct key_use given, *use = has_use (o) ? &given : NULL;
     struct keyring_entry e = { .state = KEY_ENROLLED };
-    int rc;
+    int rc = use ? use_of (o, hosts, use, err) : 0;
 
+    if (rc < 0)
+        return rc;
     if (!args[1]) {
         struct stat st;
 
@@ -179,15 +188,16 @@ static int run_enrol (const struct key_options *o, const char *dir,
             return err_set (err, EINVAL, "enrol: which NAME does %s get? "
                             "Without a NAME, give a directory of .pub files",
                             args[0]);
-        rc = keyring_enrol_all (dir, args[0], grace, tell_enrolled, &x, err);
+        rc = keyring_enrol_all (dir, args[0], grace, use, tell_enrolled, use,
+                                err);
         return rc != 0 ? rc : err_set (err, ENOENT, "%s has no NAME.pub",
                                        args[0]);
     }
     rc = key_read_public (args[0], e.file.public_key, err);
     if (rc == 0)
-        rc = keyring_enrol (dir, args[1], e.file.public_key, grace, err);
+        rc = keyring_enrol (dir, args[1], e.file.public_key, grace, use, err);
     PRINT (e.file.name, "%s", args[1]);
-    return rc < 0 ? rc : tell_enrolled (&x, &e, err);
+    return rc < 0 ? rc : tell_enrolled (use, &e, err);
 }
 
 static int run_rotate (const struct key_options *o, const char *dir,

@@ -1,6 +1,7 @@
 /* cli/verb_report.c - rollcall report: write a result as one page */
 #include "cli.h"
 #include "find_result.h"
+#include "several/result_cache.h"
 
 #include "html_page/html_page.h"
 #include "query/finished.h"
@@ -20,8 +21,9 @@ struct report_options {
 static const struct option_spec options[] = {
     OPTION (TEXT, "output", 'o', struct report_options, output, "FILE", NULL,
       NULL,
-      "Where to write the page, instead of " PAGE_NAME " beside the result; "
-      "- for standard output."),
+      "Where to write the page, instead of " PAGE_NAME " beside the result (of "
+      "one that an aggregator sent: report-JOB.html here); - for standard "
+      "output."),
     CLI_FOREIGN_OPTION (struct report_options, foreign),
     CLI_RESULT_OPTIONS (struct report_options),
 };
@@ -107,10 +109,19 @@ static int make (const char *db, const struct report_options *opt)
     return cli_flush (&report_command, 0);
 }
 
+/* Nobody looks into the cache, and the page of the next job would replace it. */
+static const char *page_here (const char *job, char out[PATH_MAX])
+{
+    if (!job || !cli_valid_job (job))
+        return PAGE_NAME;
+    (void)snprintf (out, PATH_MAX, "report-%s.html", job);
+    return out;
+}
+
 int verb_report (int argc, char **argv)
 {
     struct report_options opt = { .output = NULL };
-    char db[PATH_MAX];
+    char db[PATH_MAX], here[PATH_MAX];
     sqlite3 *open = NULL;
     int rest, status;
 
@@ -124,6 +135,8 @@ int verb_report (int argc, char **argv)
         (void)sqlite3_close (open);
     if (status)
         return status;
+    if (!opt.output && result_cache_has (db))
+        opt.output = page_here (argv[rest], here);
     return opt.output && strcmp (opt.output, "-") == 0 ? verb_report_print (db)
                                                        : make (db, &opt);
 }

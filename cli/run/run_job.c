@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "control/control.h"
 #include "json/json.h"
-#include "model/capture.h"
 #include "publish/publish.h"
 #include "store/fileio.h"
 #include "world/process_reports.h"
@@ -326,7 +325,7 @@ int run_start_aggregator (struct run *r, struct err *err)
     daemon_flag (&w, "--foreign-output", r->opt->foreign);
     daemon_option (&w, "--only", r->opt->only);
     daemon_number (&w, "--one-file", r->opt->one_file, "");
-    daemon_number (&w, "--max-ranks", capture_world_max, "");
+    daemon_number (&w, "--max-ranks", r->opt->max_ranks, "");
     daemon_option (&w, "--note", *r->note ? r->note : NULL);
     if (run_has_keys (r)) {
         if ((rc = run_write_server_keys (r, keys, err)) < 0)
@@ -379,7 +378,7 @@ int run_start_agent (struct run *r, struct err *err)
     } else {
         daemon_number (&w, "--copies", 1, "");
     }
-    daemon_number (&w, "--max-ranks", capture_world_max, "");
+    daemon_number (&w, "--max-ranks", r->opt->max_ranks, "");
     daemon_number (&w, "--world-size", r->world.size, "");
     daemon_number (&w, "--deadline", r->opt->deadline_ns / NS_PER_MS, "ms");
     daemon_number (&w, "--quiet-period", r->opt->quiet_ns / NS_PER_MS, "ms");

@@ -134,7 +134,7 @@ int run_write_server_keys (const struct run *r, char dir[PATH_MAX],
     memcpy (own.secret_key, r->server_secret, NET_KEY_SIZE);
     rc = fileio_mkdirs (dir, 0700, err);
     if (rc == 0)
-        rc = keyring_enrol (dir, AGENTS, r->keys.agent_public, -1, err);
+        rc = keyring_enrol (dir, AGENTS, r->keys.agent_public, -1, NULL, err);
     if (rc == 0)                // one key for all hosts of the run
         rc = keyring_bind (dir, AGENTS, KEY_ANY_HOST, err);
     if (rc == 0)

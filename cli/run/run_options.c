@@ -79,7 +79,8 @@ static const struct option_spec options[] = {
       "AGGREGATORS."),
     OPTION_NUMBER ("copies", 0, struct run_options, copies, "N", "1",
       NULL, 1, ENDPOINT_COPIES_MAX,
-      "Deliver to so many of the --aggregators."),
+      "Deliver to so many of the --aggregators. 2, while only one is there: the "
+      "second copy is in the object store of that one."),
     OPTION_NUMBER_BESIDE ("aggregators", "spread", struct run_options, spread, "N",
       "0", NULL, 0, CAPTURE_WORLD_LIMIT,
       "In runs with more ranks than this, the raw files of each host go to one "

@@ -1,7 +1,6 @@
 /* cli/run/run_targets.c - several aggregators: --aggregators */
 #include "run/run.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,10 +29,6 @@ int run_read_targets (struct run *r, struct run_options *opt, struct err *err)
     if (!opt->aggregators)
         return 0;
     rc = endpoints_read (opt->aggregators, &r->targets, err);
-    if (rc == 0 && (size_t)opt->copies > r->targets.n)
-        rc = err_set (err, EINVAL, "--copies %lld needs as many aggregators, "
-                      "and there are %zu", (long long)opt->copies,
-                      r->targets.n);
     if (rc == 0)
         rc = endpoints_sort (&r->targets, opt->job, err);
     if (rc < 0)

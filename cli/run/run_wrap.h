@@ -13,6 +13,7 @@
 #include "run/run_wrap_states.h"
 
 #include "model/roster.h"
+#include "net/message.h"
 
 struct wrap {
     struct run *r;
@@ -32,7 +33,7 @@ struct wrap {
     bool stopped;               // COMMAND was ended on request
     bool launcher_ended;        // the launcher wants us to end
     unsigned restarts;          // of the agent
-    char undelivered[512];      // what the agent says is undelivered, or ""
+    char undelivered[MESSAGE_TEXT_MAX]; // what the agent says is undelivered, or ""
     char why[512];              // in words, for the roll
     int64_t since_ns;           // wall clock, before COMMAND began
     struct run_given given;     // given to us, to be restored for COMMAND

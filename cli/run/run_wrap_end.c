@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "model/capture.h"
 #include "options/shell.h"
 #include "store/fileio.h"
 
@@ -12,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#define AWAY_DEFAULT_NS (30 * NS_PER_S) // of agents: their --away
 
 static bool has_given_up (const struct wrap *w)
 {
@@ -79,27 +82,36 @@ static void add_word (struct buf *b, const char *option, const char *value)
     free (word);
 }
 
-/* The command that delivers what a run left in its own directory. */
+/* How the list is meant, where it is not meant as agents mean it by themselves. */
+static void add_choice (const struct run_options *o, struct buf *b)
+{
+    if (o->copies > 1)
+        add_word (b, "--copies", "2");
+    if (o->spread > 0)
+        buf_printf (b, " --spread %lld", (long long)o->spread);
+    if (o->away_ns != AWAY_DEFAULT_NS)
+        buf_printf (b, " --away %lldms", (long long)(o->away_ns / NS_PER_MS));
+}
+
+/* The command that delivers what a run left: its spool knows where that is. */
 static void add_delivery (const struct run *r, struct buf *b)
 {
-    char captures[PATH_MAX], list[PATH_MAX];
+    char list[PATH_MAX];
 
-    if (!fileio_join (captures, sizeof (captures), r->dir, "captures"))
-        captures[0] = '\0';
-    buf_printf (b, "rollcall-agent --once%s%s", r->opt->raw ? " --raw" : "",
+    buf_printf (b, "rollcall-agent --once%s%s%s", r->opt->raw ? " --raw" : "",
+                r->opt->owner ? " --owner" : "",
                 r->opt->insecure ? " --insecure" : "");
-    add_word (b, "--state", r->dir);
+    add_word (b, "--run-dir", r->dir);
     add_word (b, "--job", r->job);
     add_word (b, "--aggregator", r->targets.n > 0 ? NULL : r->endpoint);
     add_word (b, "--aggregators", run_list_for_agent (r, list));
-    if (r->opt->copies > 1)
-        add_word (b, "--copies", "2");
-    if (r->opt->spread > 0)
-        buf_printf (b, " --spread %lld --world-size %lld",
-                    (long long)r->opt->spread, (long long)r->world.size);
+    if (r->targets.n > 0)
+        add_choice (r->opt, b);
+    buf_printf (b, " --world-size %lld", (long long)r->world.size);
+    if (r->opt->max_ranks != CAPTURE_WORLD_DEFAULT)
+        buf_printf (b, " --max-ranks %lld", (long long)r->opt->max_ranks);
     add_word (b, "--key", getenv ("ROLLCALL_KEY"));
     add_word (b, "--server-key", getenv ("ROLLCALL_SERVER_KEY"));
-    add_word (b, "", captures);
 }
 
 /* The aggregator is a service, so each wrapper returns the status of its own
@@ -118,8 +130,10 @@ static int served_status (const struct wrap *w)
     add_delivery (r, &command);
     (void)RUN_FAIL (0, "job %s: %s; captures stay where they are, below "
                     "%s/captures, or where COMMAND wrote them. When %s can be "
-                    "reached, this delivers those below captures: %s", r->job,
-                    w->undelivered, r->dir, r->endpoint, buf_text (&command));
+                    "reached, this delivers all that is left: %s", r->job,
+                    w->undelivered, r->dir,
+                    r->targets.n > 0 ? "the aggregators" : r->endpoint,
+                    buf_text (&command));
     buf_fini (&command);
     return status == 0 && r->world.local_size == r->world.size
                ? EX_UNAVAILABLE : status;

@@ -26,6 +26,7 @@
 
 #define WORDS_MAX 64
 #define PART 65536
+#define ROOM_MS 1000            // for who reads, before the other side hears of it
 #define BUSY_MS 500             // other verbs of this user ask, too
 #define BUSY_TRIES 20
 #define LIST_NS (900 * NS_PER_S)        // a user's list may take 600 s there, ...
@@ -39,7 +40,8 @@ struct remote_view {
     const struct cli_place *place;
     char *question;
     int64_t longest_ns;
-    int pipes[ANSWER_STREAMS];
+    int pipes[ANSWER_STREAMS];  // writing there never blocks
+    size_t written;             // of the present piece
     bool some;                  // has come
     bool lost;                  // messages that nobody read for too long
     atomic_bool left;           // nobody reads any more
@@ -48,6 +50,25 @@ struct remote_view {
     struct ask_end end;
     struct err err;
 };
+
+/* What has room within a second; r->written says how much of it was. */
+static int write_some (struct remote_view *r, const char *data, size_t size)
+{
+    struct pollfd p = { .fd = r->pipes[ANSWER_OUT], .events = POLLOUT };
+
+    while (r->written < size) {
+        ssize_t n = write (p.fd, data + r->written, size - r->written);
+
+        if (n >= 0)
+            r->written += (size_t)n;
+        else if (errno == EAGAIN && poll (&p, 1, ROOM_MS) == 0)
+            return -EAGAIN;
+        else if (errno != EAGAIN && errno != EINTR)
+            return -errno;
+    }
+    r->written = 0;
+    return 0;
+}
 
 static int write_piece (void *arg, enum answer_stream stream, const void *data,
                         size_t size)
@@ -58,7 +79,7 @@ static int write_piece (void *arg, enum answer_stream stream, const void *data,
         return atomic_load (&r->left) ? -EPIPE : 0;
     r->some = true;
     if (stream == ANSWER_OUT)
-        return fileio_write_all (r->pipes[stream], data, size);
+        return write_some (r, data, size);
     // whoever takes the output may read them later, or never
     r->lost |= write (r->pipes[stream], data, size) != (ssize_t)size;
     return 0;
@@ -97,7 +118,8 @@ static int begin_remote (const struct cli_place *place,
     struct remote_view *r = calloc (1, sizeof (*r));
     int rc = -ENOMEM;
 
-    if (fcntl (pipes[ANSWER_SAID], F_SETFL, O_NONBLOCK) == 0 && r &&
+    if (fcntl (pipes[ANSWER_OUT], F_SETFL, O_NONBLOCK) == 0 &&
+        fcntl (pipes[ANSWER_SAID], F_SETFL, O_NONBLOCK) == 0 && r &&
         (r->question = json_print (request, false))) {
         r->place = place;
         r->longest_ns = is_files (request) ? FILES_NS : LIST_NS;
@@ -515,7 +537,9 @@ struct place_answer *places_ask (const struct cli_places *p,
             continue;           // it was not begun
         a[i].status = place_end (&views[i], &a[i].why);
         if (a[i].out.failed || a[i].said.failed)
-            a[i].status = err_set (&a[i].why, EBADMSG, "its answer is too long");
+            a[i].status = err_set (&a[i].why, EBADMSG, "its list is longer than "
+                                   "%zu MiB: ask for fewer jobs, as with --since",
+                                   PLACE_LIST_MAX >> 20);
     }
     free (views);
     if (!views) {
@@ -539,6 +563,11 @@ const char *place_answer_why (struct place_answer *a)
 int place_answer_status (const struct place_answer *a)
 {
     return exit_status (a->status);
+}
+
+const char *place_silence (int status)
+{
+    return status == EX_NOPERM ? "has refused" : "has not answered";
 }
 
 void place_answers_free (struct place_answer *a, size_t n)

@@ -78,6 +78,11 @@ struct place_answer *places_ask (const struct cli_places *p,
 const char *place_answer_why (struct place_answer *a);
 int place_answer_status (const struct place_answer *a);
 
+/* What a place that ended with this exit status has done: "has refused", or "has not
+ * answered".
+ */
+const char *place_silence (int status);
+
 void place_answers_free (struct place_answer *a, size_t n);
 
 #endif

@@ -204,7 +204,7 @@ static bool has_answered (const struct command_spec *c, struct job_copies *j,
         a->status = err_set (&a->why, EBADMSG, "its answer is damaged, or "
                              "none");
     }
-    tell_away (c, j, a, "has not answered");
+    tell_away (c, j, a, place_silence (place_answer_status (a)));
     return false;
 }
 

@@ -38,7 +38,7 @@ static int add_endpoints (const struct command_spec *c,
 
     if (rc < 0)
         return cli_fail (c, rc == -EINVAL   ? EXIT_USAGE
-                            : rc == -EAGAIN ? EX_UNAVAILABLE : EX_NOINPUT,
+                            : rc == -EAGAIN ? EX_TEMPFAIL : EX_NOINPUT,
                          "%s", err.text);
     if (!w->key)
         return cli_fail (c, EX_CONFIG, "--aggregators needs a key that says who "

@@ -26,7 +26,7 @@
 
 /* ---- the directory ---- */
 
-static int cache_dir (char out[PATH_MAX], struct err *err)
+static int cache_name (char out[PATH_MAX], struct err *err)
 {
     const char *cache = getenv ("XDG_CACHE_HOME"), *home = getenv ("HOME");
     int n = cache && *cache == '/'
@@ -38,7 +38,26 @@ static int cache_dir (char out[PATH_MAX], struct err *err)
     if (n < 0 || n >= PATH_MAX)
         return err_set (err, ENOENT, "no place for results of other "
                         "aggregators: neither XDG_CACHE_HOME nor HOME is set");
-    return fileio_mkdirs (out, 0700, err);
+    return 0;
+}
+
+static int cache_dir (char out[PATH_MAX], struct err *err)
+{
+    int rc = cache_name (out, err);
+
+    return rc < 0 ? rc : fileio_mkdirs (out, 0700, err);
+}
+
+bool result_cache_has (const char *path)
+{
+    char name[PATH_MAX], cache[PATH_MAX], file[PATH_MAX];
+    size_t n;
+
+    if (cache_name (name, NULL) < 0 || !realpath (name, cache) ||
+        !realpath (path, file))
+        return false;
+    n = strlen (cache);
+    return strncmp (file, cache, n) == 0 && file[n] == '/';
 }
 
 /* What others can write is theirs. */

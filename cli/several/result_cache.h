@@ -16,11 +16,15 @@
 #include "several/job_copies.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 /* The path of an analysis.db of this copy, which comes from its place if it is
  * not there: 0, or an exit status after a message.
  */
 int result_cache_get (const struct command_spec *c,
                       const struct job_copy *copy, char ret[PATH_MAX]);
+
+/* Whether this file is in the cache: what is written beside it gets lost. */
+bool result_cache_has (const char *path);
 
 #endif

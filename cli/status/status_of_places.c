@@ -115,8 +115,9 @@ static int show_list (const struct command_spec *c, struct place_status *list,
         look_at (&list[i]);
         if (list[i].status != 0) {
             worst = list[i].status > worst ? list[i].status : worst;
-            (void)cli_fail (c, 0, "%s has not answered: %s",
+            (void)cli_fail (c, 0, "%s %s: %s",
                             list[i].place->name,
+                            place_silence (list[i].status),
                             utf8_escape (list[i].why, UTF8_LINES, shown));
             continue;
         }

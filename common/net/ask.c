@@ -39,6 +39,15 @@ static void grant (struct ask *x)
         x->granted = m.size;    // else the next turn says it
 }
 
+/* It may send no more than before, but should not take this process for dead. */
+static void show_life (struct ask *x)
+{
+    const struct message m = { .type = MESSAGE_MORE, .item = ITEM,
+                               .size = x->granted };
+
+    (void)net_send (x->net, NULL, &m);
+}
+
 static void say_question (struct ask *x)
 {
     struct message m = { .type = MESSAGE_ASK, .item = ITEM,
@@ -51,8 +60,10 @@ static void say_question (struct ask *x)
 /* Give a piece away; without bytes: does anybody want one? */
 static int give (struct ask *x, const struct message *m)
 {
-    int rc = x->fn (x->arg, m->stream, m->data, m->data_size);
+    int rc;
 
+    while ((rc = x->fn (x->arg, m->stream, m->data, m->data_size)) == -EAGAIN)
+        show_life (x);
     return rc == 0 || x->err->text[0]
                ? rc : err_set (x->err, -rc, "%s: its answer cannot be kept: %s",
                                x->endpoint, strerror (-rc));

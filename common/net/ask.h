@@ -12,8 +12,9 @@
 
 #define ASK_SILENT_NS (30 * NS_PER_S)
 
-/* Takes a piece, which is in its order.  A negative errno ends it all; it is asked
- * for that each second, without a piece.
+/* Takes a piece, which is in its order.  -EAGAIN: it waited for a second, and there
+ * is no room for all of it yet: it is given again.  Another negative errno ends it
+ * all; it is asked for that each second, without a piece.
  */
 typedef int ask_fn (void *arg, enum answer_stream stream, const void *data,
                     size_t size);

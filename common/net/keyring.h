@@ -76,13 +76,20 @@ int keyring_list (const char *dir, struct keyring_entry **ret, size_t *count,
 /* Create a pair. -EEXIST: there is one of that name. */
 int keyring_new (const char *dir, const char *name, struct err *err);
 
-/* Allow a public key to connect as 'name'.  If 'name' has another key: -EEXIST,
- * or, with 'grace_s' >= 0, the other key stays valid for so many seconds, and
- * the new one is bound to the same hosts.  -EEXIST also if the key is enrolled
+struct key_use {                // what a key is for
+    const char *hosts;          // of a node, as in struct key_file; "": the first
+                                // that it is used for
+    const char *reads;          // of a person, as there; "": it is a node's
+};
+
+/* Allow a public key to connect as 'name', for this use; NULL: that of the key that
+ * 'name' has.  -EINVAL: that is no use, or no name, and nothing was written.  If
+ * 'name' has another key: -EEXIST, or, with 'grace_s' >= 0, the other key stays
+ * valid for so many seconds.  -EEXIST also if the key is enrolled
  * with another name; -EKEYREVOKED: that key was revoked.
  */
 int keyring_enrol (const char *dir, const char *name, const char *public_key,
-                   int64_t grace_s, struct err *err);
+                   int64_t grace_s, const struct key_use *use, struct err *err);
 
 /* Enrol each NAME.pub of a directory but that of KEYRING_SERVER, in order of their
  * names; then 'fn' is called.  The keys that are there are read once.  How many; or
@@ -90,6 +97,7 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
  * what 'fn' says: those before it are enrolled.
  */
 int keyring_enrol_all (const char *dir, const char *from, int64_t grace_s,
+                       const struct key_use *use,
                        int (*fn) (void *arg, const struct keyring_entry *e,
                                   struct err *err),
                        void *arg, struct err *err);

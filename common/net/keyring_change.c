@@ -125,16 +125,42 @@ static int may_enrol (struct keyring *known, const char *name,
                             taken->file.name) : 0;
 }
 
+static int check_hosts (const char *hosts, struct err *err)
+{
+    return key_valid_hosts (hosts)
+               ? 0 : err_set (err, EINVAL, "\"%.80s\" is not the name of a host, "
+                              "or they are too many: %d bytes have room", hosts,
+                              KEY_HOSTS_SIZE);
+}
+
+static int check_reads (const char *reads, struct err *err)
+{
+    return key_valid_reads (reads)
+               ? 0 : err_set (err, EINVAL, "\"%.80s\" is not the name of a user",
+                              reads);
+}
+
+/* Of a node or of a person. */
+static int check_use (const struct key_use *use, struct err *err)
+{
+    if (use->reads[0] && use->hosts[0])
+        return err_set (err, EINVAL, "a key is a node's or a person's");
+    return use->reads[0]   ? check_reads (use->reads, err)
+           : use->hosts[0] ? check_hosts (use->hosts, err) : 0;
+}
+
 /* 'known': what the directory had. */
 static int enrol (struct keyring *known, const char *name,
-                  const char *public_key, int64_t grace_s, struct err *err)
+                  const char *public_key, int64_t grace_s,
+                  const struct key_use *use, struct err *err)
 {
     struct key_file k = { .created = keyring_now_s () }, old;
     const char *dir = known->dir;
     char path[PATH_MAX];
     int rc = keyring_path (path, dir, "enrolled", name, 0, ".pub", err);
 
-    if (rc < 0 || (rc = may_enrol (known, name, public_key, err)) < 0 ||
+    if (rc < 0 || (use && (rc = check_use (use, err)) < 0) ||
+        (rc = may_enrol (known, name, public_key, err)) < 0 ||
         (rc = make_place (dir, "enrolled", err)) < 0)
         return rc;
     PRINT (k.name, "%s", name);
@@ -154,6 +180,10 @@ static int enrol (struct keyring *known, const char *name,
         if ((rc = keep_rotated (dir, &old, grace_s, err)) < 0)
             return rc;
     }
+    if (use) {
+        PRINT (k.hosts, "%s", use->hosts);
+        PRINT (k.reads, "%s", use->reads);
+    }
     return key_write (path, &k, err);
 }
 
@@ -169,10 +199,10 @@ static struct keyring *read_known (const char *dir, struct err *err)
 }
 
 int keyring_enrol (const char *dir, const char *name, const char *public_key,
-                   int64_t grace_s, struct err *err)
+                   int64_t grace_s, const struct key_use *use, struct err *err)
 {
     struct keyring *k = read_known (dir, err);
-    int rc = k ? enrol (k, name, public_key, grace_s, err) : -ENOMEM;
+    int rc = k ? enrol (k, name, public_key, grace_s, use, err) : -ENOMEM;
 
     keyring_close (k);
     return rc;
@@ -180,7 +210,8 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
 
 /* The file FROM/NAME.pub; 'texts' has the keys of the others. */
 static int enrol_file (struct keyring *known, const char *from,
-                       const char *file, int64_t grace_s, struct texts *keys,
+                       const char *file, int64_t grace_s,
+                       const struct key_use *use, struct texts *keys,
                        struct keyring_entry *e, struct err *err)
 {
     char path[PATH_MAX], *key = e->file.public_key;
@@ -196,7 +227,7 @@ static int enrol_file (struct keyring *known, const char *from,
         rc = err_set (&why, keys->map.n == n ? EEXIST : ENOMEM,
                       "another file has this key");
     if (rc == 0)
-        rc = enrol (known, e->file.name, key, grace_s, &why);
+        rc = enrol (known, e->file.name, key, grace_s, use, &why);
     return rc < 0 ? err_set (err, -rc, "%s: %s", path, why.text) : 0;
 }
 
@@ -207,6 +238,7 @@ static int is_public (const struct dirent *e)
 }
 
 int keyring_enrol_all (const char *dir, const char *from, int64_t grace_s,
+                       const struct key_use *use,
                        int (*fn) (void *arg, const struct keyring_entry *e,
                                   struct err *err),
                        void *arg, struct err *err)
@@ -222,8 +254,8 @@ int keyring_enrol_all (const char *dir, const char *from, int64_t grace_s,
         struct keyring_entry e = { .state = KEY_ENROLLED };
 
         if (rc == 0)
-            rc = enrol_file (known, from, list[i]->d_name, grace_s, &keys, &e,
-                             err);
+            rc = enrol_file (known, from, list[i]->d_name, grace_s, use, &keys,
+                             &e, err);
         if (rc == 0)
             rc = fn (arg, &e, err);
         free (list[i]);
@@ -255,20 +287,17 @@ static int set_use (const char *dir, const char *name, const char *hosts,
 int keyring_bind (const char *dir, const char *name, const char *hosts,
                   struct err *err)
 {
-    if (!key_valid_hosts (hosts))
-        return err_set (err, EINVAL, "\"%.80s\" is not the name of a host, or "
-                        "they are too many: %d bytes have room", hosts,
-                        KEY_HOSTS_SIZE);
-    return set_use (dir, name, hosts, "", err);
+    int rc = check_hosts (hosts, err);
+
+    return rc < 0 ? rc : set_use (dir, name, hosts, "", err);
 }
 
 int keyring_let_read (const char *dir, const char *name, const char *reads,
                       struct err *err)
 {
-    if (!key_valid_reads (reads))
-        return err_set (err, EINVAL, "\"%.80s\" is not the name of a user",
-                        reads);
-    return set_use (dir, name, "", reads, err);
+    int rc = check_reads (reads, err);
+
+    return rc < 0 ? rc : set_use (dir, name, "", reads, err);
 }
 
 static bool has_key (const char *dir, const char *place, const char *name,
@@ -294,7 +323,7 @@ static int enrol_next (const char *dir, struct key_file *old,
     explicit_bzero (public.secret_key, sizeof (public.secret_key));
     if (rc < 0 || has_key (dir, "enrolled", k->name, old->public_key))
         return rc < 0 ? rc : keyring_enrol (dir, k->name, k->public_key,
-                                            grace_s, err);
+                                            grace_s, NULL, err);
     if (access (path, F_OK) < 0)
         return 0;               // it is a node, which only has its own keys
     if (!has_key (dir, "rotated", k->name, old->public_key))

@@ -247,7 +247,8 @@ static int agent_start (struct agent *a, struct err *err)
         return err_set (err, ENOMEM, "cannot watch for signals");
     if ((rc = open_spool (a, err)) < 0)
         return rc;
-    if (agent_was_over (a)) {   // with the lock held: nobody else writes
+    // with the lock held: nobody else writes
+    if (!a->opt->finish && agent_over_ns (a) > 0) {
         a->end.complete = spool_undelivered (a->spool) == 0 &&
                       !agent_has_losses (a);
         return err_set (err, EBUSY, "the run is over");
@@ -337,7 +338,7 @@ int agent_run (const struct agent_options *opt)
     if (rc == 0)
         rc = agent_start (&a, &err);
 
-    if (rc == -EBUSY && opt->run_dir) {
+    if (rc == -EBUSY && opt->run_dir && !opt->finish) {
         agent_stop (&a, 0, "another agent serves this host");
     } else if (rc < 0) {
         log_error ("start-failed", "%s", err.text);

@@ -41,6 +41,7 @@ struct agent_options {
     struct analyser_settings analyse;   // of captures that were never analysed
     // of one run (rollcall run)
     const char *run_dir;        // control socket and spool are here
+    bool finish;                // the run is over: deliver what it left
     int64_t world_size, max_ranks;
     int64_t deadline_ns;        // after the last COMMAND has ended
     bool no_roll;               // the aggregator is a service: sends no ROLL

@@ -15,6 +15,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -185,19 +186,22 @@ static bool over_path (const struct agent *a, char path[PATH_MAX])
     return fileio_join (path, PATH_MAX, a->opt->run_dir, "agent.over");
 }
 
+int64_t agent_over_ns (const struct agent *a)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    return a->opt->run_dir && over_path (a, path) && stat (path, &st) == 0
+               ? clock_ns (&st.st_mtim) : 0;
+}
+
+/* Its date stays that of the end. */
 static void mark_over (const struct agent *a)
 {
     char path[PATH_MAX];
 
-    if (over_path (a, path))
+    if (agent_over_ns (a) == 0 && over_path (a, path))
         (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
-}
-
-bool agent_was_over (const struct agent *a)
-{
-    char path[PATH_MAX];
-
-    return a->opt->run_dir && over_path (a, path) && access (path, F_OK) == 0;
 }
 
 /* When the wrappers have ended, whoever started them may kill what is left. */
@@ -408,7 +412,8 @@ void agent_on_roll (void *arg, bool complete, const char *text)
 /* Whether all wrappers of this host have joined, as far as is known. */
 static bool all_joined (const struct agent *a)
 {
-    return (a->opt->local_size > 0 &&
+    return a->opt->finish ||
+           (a->opt->local_size > 0 &&
             agent_count_ranks (a) >= a->opt->local_size) ||
            clock_mono_ns () - a->end.commands_ns > STRAGGLER_NS;
 }
@@ -437,7 +442,7 @@ void agent_check_exit_rule (void *arg)
     if (life_is_over (&a->life))        // end_rolled continues
         return;
     agent_check_rejoined (a, now);
-    if (a->opt->no_roll && agent_is_past_deadline (a, 1) &&
+    if (a->opt->no_roll && !a->opt->finish && agent_is_past_deadline (a, 1) &&
         life_take (&a->life, LIFE_DEADLINE, NULL))
         return;
     if (why) {

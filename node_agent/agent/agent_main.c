@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 
 #define SCOPE_DEFAULT "default"         // of services that were given no job
 #define AWAY_MIN_NS (5 * NS_PER_S)      // one is heard every two seconds
@@ -52,7 +53,8 @@ static const struct option_spec options[] = {
       SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE,
       "Where the spool is kept; must be on a local disk."),
     OPTION_SWITCH ("once", '1', struct agent_options, once,
-      "Ship the captures that exist, and end."),
+      "Ship the captures that exist, and end. With --run-dir: deliver what that "
+      "run, which is over, has left, as rollcall run says it."),
     OPTION (LIST, "watch", 'w', struct agent_options, watch, "DIR", NULL, NULL,
       "Watch this directory; the same as giving it as an argument."),
     OPTION_SWITCH ("raw", 0, struct agent_options, raw,
@@ -180,6 +182,10 @@ int main (int argc, char **argv)
     }
     if (opt.aggregators && !*opt.aggregators)   // despite the variable
         opt.aggregators = NULL;
+    if (opt.once && opt.run_dir) {      // otherwise an agent of that run
+        opt.finish = opt.no_roll = true;
+        opt.once = false;
+    }
     opt.divided = !opt.job && !opt.run_dir;
     if (!opt.job)
         opt.job = SCOPE_DEFAULT;
@@ -216,5 +222,11 @@ int main (int argc, char **argv)
         return usage (err.text);
     if (space_parse_limit (opt.cpu_budget, &budget) < 0 || budget.ppm == 0)
         return usage ("--cpu-budget: a part of the CPUs, like 1% or 0.5%");
+    if (opt.finish && !fileio_has (opt.run_dir, "spool")) {
+        (void)fprintf (stderr, "rollcall-agent: there is no spool in %s: what "
+                       "that run left was delivered, or it is not the directory "
+                       "of a run\n", opt.run_dir);
+        return EX_NOINPUT;
+    }
     return agent_run (&opt);
 }

@@ -280,6 +280,8 @@ enum watch_owner agent_owner (struct agent *a, const char *path)
     peers_hear (o->peers);
     if (!n && !(n = owners_find (o, path)) && !(n = owners_add (o, path)))
         return WATCH_UNDECIDED;         // it is gone, or memory is short
+    if (o->over_ns > 0 && n->born_ns > o->over_ns)
+        return decided (o, n, WATCH_FOREIGN, NULL);
     if (n->asked_ns == 0 && recall (o, n))
         return n->owner;
     if (n->asked_ns == 0)
@@ -317,11 +319,11 @@ void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns)
 {
     struct owners *o = a->owners;
 
-    if (wrapper > 0)
+    if (wrapper > 0 && o->over_ns == 0)         // else it is gone
         family_add_wrapper (o->family, (pid_t)wrapper);
     if (o->since_ns == 0 || since_ns < o->since_ns)
         o->since_ns = since_ns;
-    o->idle_ns = 0;
+    o->idle_ns = o->over_ns;
     owners_tell (o);
     (void)loop_add_timer (a->loop, 0, owners_look_again, a);
 }
@@ -346,6 +348,8 @@ int agent_open_owners (struct agent *a, struct err *err)
     if (!(a->owners = o))
         return err_set (err, ENOMEM, "no memory for captures");
     o->agent = a;
+    if (a->opt->finish && (o->over_ns = agent_over_ns (a)) == 0)
+        o->over_ns = clock_wall_ns ();  // the run's agents have died
     if (!realpath (a->opt->run_dir, o->run_dir))
         o->run_dir[0] = '\0';
     mark_own (o);

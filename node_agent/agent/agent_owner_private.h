@@ -57,6 +57,7 @@ struct owners {
     struct buf paths;                   // of them, each with a NUL
     char run_dir[PATH_MAX];             // of this run, or ""
     int64_t since_ns, idle_ns;          // since 1970; 0: not begun; not idle
+    int64_t over_ns;                    // of a run that is over; or 0
     int64_t looked_ns;                  // monotonic
     struct pace looks;
     int64_t looked_wall_ns;             // since 1970: when that scan began

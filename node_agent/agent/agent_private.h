@@ -667,8 +667,10 @@ void agent_begin_life (struct agent *a);
 /* End with 0 if nothing is open or lost, else with this status. */
 void agent_finish (struct agent *a, int status, const char *why);
 
-/* Whether an earlier agent recorded that the run has ended on this host. */
-bool agent_was_over (const struct agent *a);
+/* When an earlier agent recorded that the run has ended on this host, since 1970;
+ * 0: none has.
+ */
+int64_t agent_over_ns (const struct agent *a);
 
 /* Check the deadline and for a silent aggregator: now and then by a timer. */
 void agent_check_exit_rule (void *arg);

@@ -221,7 +221,7 @@ static void note_idle (struct owners *o)
 {
     bool idle = agent_all_ended (o->agent) && family_living (o->family) == 0;
 
-    if (idle == (o->idle_ns > 0))
+    if (o->over_ns > 0 || idle == (o->idle_ns > 0))
         return;
     o->idle_ns = idle ? clock_wall_ns () : 0;
     owners_tell (o);

@@ -301,7 +301,7 @@ void agent_tell_wrappers (struct agent *a, const char *type, const char *text,
 
 int agent_open_wrappers (struct agent *a, struct err *err)
 {
-    if (!a->opt->run_dir)
+    if (!a->opt->run_dir || a->opt->finish)
         return 0;
     if ((a->local.listener = control_listen (a->opt->run_dir, err)) < 0)
         return a->local.listener;

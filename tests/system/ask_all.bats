@@ -121,6 +121,12 @@ names ()                            # of the jobs that were listed
     run ask query steps a --json
     expect_status 0
     is "kept" 1 "$(find cache -name '*.db' | wc -l)"
+    # what is kept here is nobody's to look at
+    run ask report a
+    expect_status 0
+    shows "./report-a.html"
+    [ -s report-a.html ]
+    is "pages" 0 "$(find cache -name '*.html' | wc -l)"
     run "$ROLLCALL" query steps c --root root1 --root root3
     expect_status 0
     run ask show c
@@ -586,7 +592,9 @@ known: it counts once, and the first is shown"
     deliver 1 j one
     run env ROLLCALL_KEY=mine/node.key "$ROLLCALL" jobs --aggregators list
     expect_status 77
-    shows "key node is one of a node, which reads nothing"
+    shows "$(at 1) has refused: key node is one of a node, which reads nothing"
+    run env ROLLCALL_KEY=mine/node.key "$ROLLCALL" status --aggregators list
+    shows "$(at 1) has refused: key node is one of a node"
     # others' jobs are as if they did not exist
     run env ROLLCALL_KEY=mine/alice.key "$ROLLCALL" jobs --aggregators list
     expect_status 0

@@ -135,8 +135,16 @@ SCRIPT
     stop_service
 }
 
+# finish_run: by the command that the run has printed
+finish_run ()
+{
+    local command=${said#*all that is left: rollcall-agent}
+
+    run eval "timeout $LIMIT '$AGENT' ${command%%$'\n'*}"
+}
+
 @test "a run that a service takes nothing of ends at its deadline, and says so" {
-    local run_dir command
+    local run_dir said
 
     mkdir "it's here"
     ROLLCALL_STATE_DIR="$PWD/it's here"
@@ -144,18 +152,44 @@ SCRIPT
     to_service 2 --deadline 12s -- ./writer
     expect_status 69
     shows "when the deadline passed, 2 items of the spool were not delivered" \
-        "this delivers those below captures: rollcall-agent --once"
-    # as it says
-    command=${output#*below captures: rollcall-agent}
-    command=${command%%$'\n'*}
+        "this delivers all that is left: rollcall-agent --once"
+    said=$output
     run_dir=$(run_dir)
     is "captures" 2 "$(find "$run_dir/captures" -name '*_ascend_pt' | wc -l)"
     [ -e "$run_dir/spool/ledger.db" ]
     stop_service
     service
-    run eval "timeout $LIMIT '$AGENT' $command"
+    finish_run
     expect_status 0
     eventually captures_are 2
+    [ ! -e "$run_dir/spool" ]
+    finish_run
+    expect_status 66
+    shows "what that run left was delivered"
+    stop_service
+}
+
+@test "what a run left is delivered wherever COMMAND wrote it, and nothing of later jobs" {
+    local said
+
+    service --disk-floor 100%
+    mkdir here there
+    run timeout 200 mpirun -np 2 "$ROLLCALL" run --text --job j --deadline 6s \
+        --aggregator "tcp://127.0.0.1:$PORT" --max-ranks 200000 --watch there -- \
+        sh -c '[ $RANK = 0 ] && exec ./writer here || exec ./writer there'
+    expect_status 69
+    said=$output
+    shows " --max-ranks 200000"
+    stop_service
+    # one is only in the spool now, and the next job writes beside the other
+    rm -r here/*_ascend_pt
+    "$CAPTURE_MAKER" --quiet --ranks 4 --skip-ranks 0,1 there
+    service
+    finish_run
+    expect_status 0
+    eventually captures_are 2
+    is "ranks" "0 1" "$(sql "SELECT group_concat(rank, ' ') FROM
+        (SELECT DISTINCT rank FROM Capture ORDER BY rank)")"
     stop_service
 }
 

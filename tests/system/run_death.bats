@@ -13,7 +13,7 @@ load run_helper
 
 RANKS=4
 
-start_run ()
+start_run ()                        # [OPTION]...
 {
     cat >command <<'SCRIPT'
 #!/bin/bash
@@ -32,7 +32,7 @@ SCRIPT
     # after a second what it has sent SIGTERM, which a busy machine may need to
     # let wrappers say who has ended them
     env --default-signal OMPI_MCA_odls_base_sigkill_timeout=6 mpirun -np $RANKS "$ROLLCALL" run --text -o out \
-        --deadline 10s -- ./command >log 2>&1 3>&- &
+        --deadline 10s "$@" -- ./command >log 2>&1 3>&- &
     pid=$!
     for_ranks began
 }
@@ -299,6 +299,15 @@ everything_is_killed ()             # WHEN
         fail "wait says: $output"
     "$ROLLCALL" wait --text "$(job)" >again.log 2>&1 || [ $? -eq "$status" ]
     ! grep "restarted" again.log
+}
+
+@test "everything is killed: wait finishes a run of more ranks than its own limit" {
+    start_run --max-ranks 8
+    until_point after
+    kill_at_once
+    export ROLLCALL_MAX_RANKS=2
+    the_roll_is_called
+    ranks_are present present present present
 }
 
 # A run that began later has put its result there meanwhile.

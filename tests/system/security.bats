@@ -385,6 +385,17 @@ captures_are ()                     # N: in the result of job j
     run "$ROLLCALL" key enrol "no such file" x --dir keys
     expect_status 66
     echo nonsense >bad.pub
+    key new n1
+    # a node's or a person's; nothing is enrolled before that is clear
+    for use in "--reads eve --any-host" "--reads-all --host node1" "--reads e/ve" \
+        "--reads eve --reads-all" "--host node/1"; do
+        # shellcheck disable=SC2086     # words
+        run "$ROLLCALL" key enrol keys/n1.pub person --dir other $use
+        expect_status 2
+        run "$ROLLCALL" key enrol keys --dir other $use
+        expect_status 2
+        [ ! -e other/enrolled/person.pub ] && [ ! -e other/enrolled/n1.pub ]
+    done
     run "$ROLLCALL" key enrol bad.pub x --dir keys
     expect_status 65
     key new a

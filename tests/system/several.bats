@@ -401,6 +401,9 @@ left_are ()
     run "$ROLLCALL" run --job k --aggregators $LIST -- touch started
     expect_status 75
     [ ! -e started ]
+    run "$ROLLCALL" jobs --aggregators $LIST
+    expect_status 75
+    shows "_rollcall._tcp.test"
     stop_name_server
 }
 

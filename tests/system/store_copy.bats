@@ -61,6 +61,30 @@ kept ()                             # files of items in the spool
     [ "$(find back -name '*_ascend_pt' | wc -l)" = 2 ]
 }
 
+@test "a run's second copy is in the store of its only aggregator" {
+    wrapped ()
+    {
+        run timeout "$LIMIT" "$ROLLCALL" run --text --raw --copies 2 --job "$1" \
+            --aggregators "tcp://127.0.0.1:$PORT" --deadline "$2" -- ./writer
+    }
+    service
+    wrapped k 1s
+    expect_status 69
+    shows "has no object store"
+    stop_service
+    service --store "$STORE" --store-after 1s
+    wrapped j 60s
+    expect_status 0
+    # now the store alone has it
+    kill_service
+    rm -r root
+    run "$ROLLCALL" restore --store "$STORE" root
+    expect_status 0
+    run "$ROLLCALL" archive --root root get j back
+    expect_status 0
+    is "captures" 1 "$(find back -name '*_ascend_pt' | wc -l)"
+}
+
 # store_at N: it writes into the store at once
 store_at ()
 {
@@ -264,6 +288,26 @@ spread ()
         for dir in was/$n/*_ascend_pt; do
             diff -r -x rollcall.shipment -x .rollcall-job "$dir" "got/${dir##*/}"
         done
+    done
+}
+
+@test "what a run with two copies left is delivered when both aggregators are there" {
+    local first second said
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    die "$first"
+    mkdir prof
+    run timeout "$LIMIT" "$ROLLCALL" run --text --raw --job j --copies 2 --away 7s \
+        --aggregators "$LIST" --deadline 9s -- ./writer prof
+    expect_status 69
+    shows "When the aggregators can be reached" " --copies 2 --away 7000ms"
+    said=${output#*all that is left: rollcall-agent}
+    begin "$first"
+    run eval "timeout $LIMIT '$AGENT' ${said%%$'\n'*}"
+    expect_status 0
+    for n in $first $second; do
+        is "captures at $n" 1 "$(captures_at "$n" j)"
     done
 }
 

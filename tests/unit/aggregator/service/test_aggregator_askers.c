@@ -389,7 +389,7 @@ static void test_remote (void **state)
         const char *name = i == 0 ? "node" : "me";
 
         assert_int_equal (key_make (name, &k, NULL), 0);
-        assert_int_equal (keyring_enrol (dir, name, k.public_key, -1, NULL), 0);
+        assert_int_equal (keyring_enrol (dir, name, k.public_key, -1, NULL, NULL), 0);
     }
     assert_int_equal (keyring_let_read (dir, "me", "alice", NULL), 0);
     assert_int_equal (told (s, "", jobs), EX_NOPERM);

@@ -44,7 +44,7 @@ static const char *enrol (struct service *s, const char *name)
 
     (void)snprintf (dir, sizeof (dir), "%s/keys", s->dir);
     assert_int_equal (key_make (name, &k, NULL), 0);
-    assert_int_equal (keyring_enrol (dir, name, k.public_key, -1, NULL), 0);
+    assert_int_equal (keyring_enrol (dir, name, k.public_key, -1, NULL, NULL), 0);
     return dir;
 }
 

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LONG_NS (60 * NS_PER_S)
 
@@ -35,6 +36,7 @@ struct other {
 };
 
 static struct other o;
+static atomic_size_t mores;             // that have come
 
 static void say (enum message_type type, const struct net_peer *to,
                  struct message m, const void *data, size_t size)
@@ -98,6 +100,7 @@ static void other (void *arg, const struct net_peer *from,
         return;
     }
     o.granted = m->size;
+    atomic_fetch_add (&mores, 1);
     if (o.deed == ONLY_LIVES)
         say (MESSAGE_OUTPUT, from, none, "", 0);
     if (o.deed == ONLY_SAYS_WHY) {
@@ -123,6 +126,7 @@ static void *serve (void *arg)
 }
 
 static atomic_bool stops, gone;
+static size_t wanted_mores;             // before a piece is taken
 
 static void look_for_the_end (void *arg)
 {
@@ -138,6 +142,8 @@ static int take (void *arg, enum answer_stream stream, const void *data,
 {
     if (size == 0)
         return atomic_load (&gone) ? -EPIPE : 0;
+    if (atomic_load (&mores) < wanted_mores)
+        return -EAGAIN;
     assert_int_equal (((const char *)data)[size - 1], 'x');
     if (stream == ANSWER_OUT)
         *(size_t *)arg += size;
@@ -154,6 +160,7 @@ static int ask (enum deed deed, size_t pieces, int64_t longest_ns,
 
     o = (struct other){ .deed = deed, .pieces = pieces };
     stops = false;
+    atomic_store (&mores, 0);
     f.s.net->fn = other;
     look_for_the_end (NULL);
     assert_int_equal (pthread_create (&thread, NULL, serve, NULL), 0);
@@ -245,6 +252,20 @@ static void test_why (void **state)
     assert_int_equal (end.status, 66);
 }
 
+/* Who reads stands still: the other side hears that this one lives, and may not
+ * send more than before.
+ */
+static void test_full (void **state)
+{
+    (void)state;
+    wanted_mores = 20;
+    (void)alarm (60);
+    good (30);
+    (void)alarm (0);
+    wanted_mores = 0;
+    assert_true (o.granted <= o.sent + (1 << 20));
+}
+
 /* Whoever takes it has gone: it does not matter whether something comes. */
 static void test_gone (void **state)
 {
@@ -292,7 +313,7 @@ int main (void)
         NET_TEST (test_another),     NET_TEST (test_again),
         NET_TEST (test_endless),     NET_TEST (test_nobody),
         NET_TEST (test_unknown_key), NET_TEST (test_why),
-        NET_TEST (test_gone),
+        NET_TEST (test_gone),        NET_TEST (test_full),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -23,25 +23,25 @@ static void test_life (void **state)
     assert_int_equal (keyring_new ("keys", "n1", NULL), -EEXIST);
     memcpy (first, public_of ("keys/n1.pub"), NET_KEY_SIZE);
     assert_int_equal (allowed (first, ""), -ENOKEY);
-    assert_int_equal (keyring_enrol ("keys", "node", first, -1, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "node", first, -1, NULL, NULL), 0);
     assert_int_equal (allowed (first, "node"), 0);
     // the same again is harmless, another one is not taken by accident
-    assert_int_equal (keyring_enrol ("keys", "node", first, -1, NULL), 0);
-    assert_int_equal (keyring_enrol ("keys", "two", first, -1, NULL), -EEXIST);
+    assert_int_equal (keyring_enrol ("keys", "node", first, -1, NULL, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "two", first, -1, NULL, NULL), -EEXIST);
     assert_int_equal (key_read_public ("keys/n1.key", second, NULL), -EINVAL);
     assert_int_equal (key_read_public ("keys/n1.pub", second, NULL), 0);
     assert_int_equal (key_make ("x", &k, NULL), 0);
-    assert_int_equal (keyring_enrol ("keys", "node", k.public_key, -1, NULL),
+    assert_int_equal (keyring_enrol ("keys", "node", k.public_key, -1, NULL, NULL),
                       -EEXIST);
     memcpy (second, k.public_key, NET_KEY_SIZE);
-    assert_int_equal (keyring_enrol ("keys", "node", second, 3600, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "node", second, 3600, NULL, NULL), 0);
     assert_int_equal (allowed (first, "node"), 0);
     assert_int_equal (allowed (second, "node"), 0);
     assert_int_equal (keyring_revoke ("keys", "node", NULL), 0);
     assert_int_equal (allowed (first, ""), -EKEYREVOKED);
     assert_int_equal (allowed (second, ""), -EKEYREVOKED);
     assert_int_equal (keyring_revoke ("keys", "node", NULL), -ENOENT);
-    assert_int_equal (keyring_enrol ("keys", "other", first, -1, NULL),
+    assert_int_equal (keyring_enrol ("keys", "other", first, -1, NULL, NULL),
                       -EKEYREVOKED);
     assert_int_equal (keyring_list ("keys", &list, &n, NULL), 0);
     assert_int_equal (n, 3);
@@ -71,7 +71,7 @@ static void test_hosts (void **state)
     assert_int_equal (keyring_bind ("keys", "n", "h1", NULL), -ENOENT);
     assert_int_equal (keyring_new ("keys", "n", NULL), 0);
     assert_int_equal (keyring_enrol ("keys", "n", public_of ("keys/n.pub"),
-                                     -1, NULL), 0);
+                                     -1, NULL, NULL), 0);
     assert_int_equal (speaks ("n", "h1", ""), 0);
     assert_int_equal (keyring_bind ("keys", "n", "h1 h2.example", NULL), 0);
     assert_int_equal (speaks ("n", "h1", ""), 1);
@@ -85,7 +85,7 @@ static void test_hosts (void **state)
     assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), 0);
     assert_int_equal (speaks ("n", "h3", "h1 h2.example"), -EACCES);
     assert_int_equal (key_make ("x", &k, NULL), 0);
-    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, 0, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, 0, NULL, NULL), 0);
     assert_int_equal (speaks ("n", "h3", "h1 h2.example"), -EACCES);
     assert_int_equal (keyring_bind ("keys", "n", KEY_ANY_HOST, NULL), 0);
     assert_int_equal (speaks ("n", "h3", ""), 1);
@@ -105,7 +105,7 @@ static void test_many (void **state)
         (void)snprintf (host, sizeof (host), "h%d", i);
         assert_int_equal (key_make (name, &k, NULL), 0);
         memcpy (key[i], k.public_key, NET_KEY_SIZE);
-        assert_int_equal (keyring_enrol ("keys", name, key[i], -1, NULL), 0);
+        assert_int_equal (keyring_enrol ("keys", name, key[i], -1, NULL, NULL), 0);
         assert_int_equal (keyring_bind ("keys", name, host, NULL), 0);
     }
     for (int i = 0; i < 32; i++) {
@@ -119,7 +119,7 @@ static void test_many (void **state)
     assert_int_equal (allowed (k.public_key, ""), -ENOKEY);
     assert_int_equal (speaks ("other", "h1", ""), 0);
     // an older and a revoked key of one name
-    assert_int_equal (keyring_enrol ("keys", "n7", k.public_key, 60, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n7", k.public_key, 60, NULL, NULL), 0);
     assert_int_equal (allowed (key[7], "n7"), 0);
     assert_int_equal (allowed (k.public_key, "n7"), 0);
     assert_int_equal (keyring_revoke ("keys", "n7", NULL), 0);
@@ -153,14 +153,14 @@ static void test_reads (void **state)
     assert_int_equal (key_make ("x", &k, NULL), 0);
     assert_int_equal (key_make ("y", &next, NULL), 0);
     assert_int_equal (keyring_let_read ("keys", "n", "alice", NULL), -ENOENT);
-    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL, NULL), 0);
     assert_int_equal (keyring_bind ("keys", "n", "h1", NULL), 0);
     assert_int_equal (reads ("n", ""), -EACCES);
     assert_int_equal (keyring_speaks (ring, "n", "h1", NULL), 1);
     assert_int_equal (keyring_let_read ("keys", "n", "alice", NULL), 0);
     assert_int_equal (reads ("n", "alice"), 0);
     assert_int_equal (keyring_speaks (ring, "n", "h1", NULL), -EACCES);
-    assert_int_equal (keyring_enrol ("keys", "n", next.public_key, 60, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", next.public_key, 60, NULL, NULL), 0);
     assert_int_equal (reads ("n", "alice"), 0);
     assert_int_equal (keyring_let_read ("keys", "n", KEY_READS_ALL, NULL), 0);
     assert_int_equal (reads ("n", "*"), 0);
@@ -187,7 +187,7 @@ static void test_names (void **state)
     assert_int_equal (key_make ("x", &k, NULL), 0);
     for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
         assert_int_equal (keyring_new ("keys", bad[i], NULL), -EINVAL);
-        assert_int_equal (keyring_enrol ("keys", bad[i], k.public_key, -1,
+        assert_int_equal (keyring_enrol ("keys", bad[i], k.public_key, -1, NULL,
                                          NULL), -EINVAL);
         assert_int_equal (keyring_revoke ("keys", bad[i], NULL), -EINVAL);
         assert_int_equal (keyring_rotate ("keys", bad[i], 0, NULL), -EINVAL);
@@ -210,7 +210,7 @@ static void test_damaged (void **state)
 
     (void)state;
     assert_int_equal (key_make ("x", &k, NULL), 0);
-    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL, NULL), 0);
     write_text ("keys/enrolled/m.pub", "nonsense");
     assert_int_equal (allowed (k.public_key, "n"), 0);
     assert_int_equal (mkdir ("keys/revoked", 0700), 0);
@@ -256,9 +256,9 @@ static void test_other_user (void **state)
     assert_int_equal (chown ("keys", user, (gid_t)-1), 0);
     assert_int_equal (key_make ("kept", &kept, NULL), 0);
     assert_int_equal (key_make ("gone", &gone, NULL), 0);
-    assert_int_equal (keyring_enrol ("keys", "kept", kept.public_key, -1,
+    assert_int_equal (keyring_enrol ("keys", "kept", kept.public_key, -1, NULL,
                                      NULL), 0);
-    assert_int_equal (keyring_enrol ("keys", "gone", gone.public_key, -1,
+    assert_int_equal (keyring_enrol ("keys", "gone", gone.public_key, -1, NULL,
                                      NULL), 0);
     assert_int_equal (allowed_to (user, gone.public_key), 0);
     // as a version made it that let only root read it

@@ -34,30 +34,30 @@ static void test_enrol_all (void **state)
     assert_int_equal (keyring_new ("nodes", "b", NULL), 0);
     assert_int_equal (keyring_new ("nodes", "a", NULL), 0);
     assert_int_equal (keyring_new ("nodes", KEYRING_SERVER, NULL), 0);
-    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, note_name, NULL,
+    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, NULL, note_name, NULL,
                                          &err), 2);
     assert_string_equal (told_of, "a b ");
     assert_int_equal (allowed (public_of ("nodes/b.pub"), "b"), 0);
     assert_int_equal (allowed (public_of ("nodes/server.pub"), ""), -ENOKEY);
     // the same again; then one that is there with another name, one file twice
-    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, note_name, NULL,
+    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, NULL, note_name, NULL,
                                          &err), 2);
     memcpy (first, public_of ("nodes/b.pub"), NET_KEY_SIZE);
     assert_int_equal (rename ("nodes/b.pub", "nodes/c.pub"), 0);
-    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, note_name, NULL,
+    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, NULL, note_name, NULL,
                                          &err), -EEXIST);
     assert_non_null (strstr (err.text, "nodes/c.pub: this key is enrolled as b"));
-    assert_int_equal (keyring_enrol_all ("new", "nodes", -1, note_name, NULL,
+    assert_int_equal (keyring_enrol_all ("new", "nodes", -1, NULL, note_name, NULL,
                                          &err), 2);
     assert_int_equal (link ("nodes/c.pub", "nodes/d.pub"), 0);
-    assert_int_equal (keyring_enrol_all ("new", "nodes", -1, note_name, NULL,
+    assert_int_equal (keyring_enrol_all ("new", "nodes", -1, NULL, note_name, NULL,
                                          &err), -EEXIST);
     assert_non_null (strstr (err.text, "d.pub: another file has this key"));
     assert_int_equal (keyring_revoke ("keys", "b", NULL), 0);
-    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, note_name, NULL,
+    assert_int_equal (keyring_enrol_all ("keys", "nodes", -1, NULL, note_name, NULL,
                                          &err), -EKEYREVOKED);
     assert_int_equal (allowed (first, ""), -EKEYREVOKED);
-    assert_int_equal (keyring_enrol_all ("keys", "nowhere", -1, note_name,
+    assert_int_equal (keyring_enrol_all ("keys", "nowhere", -1, NULL, note_name,
                                          NULL, &err), -ENOENT);
 }
 
@@ -68,7 +68,7 @@ static void test_rotate (void **state)
     (void)state;
     assert_int_equal (keyring_new ("keys", "n", NULL), 0);
     memcpy (old, public_of ("keys/n.pub"), NET_KEY_SIZE);
-    assert_int_equal (keyring_enrol ("keys", "n", old, -1, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", old, -1, NULL, NULL), 0);
     assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), 0);
     assert_string_not_equal (public_of ("keys/n.pub"), old);
     assert_string_equal (public_of ("keys/n.key"), public_of ("keys/n.pub"));
@@ -117,9 +117,9 @@ static void test_rotate_again (void **state)
     (void)state;
     assert_int_equal (keyring_new ("keys", "n", NULL), 0);
     assert_int_equal (key_read ("keys/n.key", &old, NULL), 0);
-    assert_int_equal (keyring_enrol ("keys", "n", old.public_key, -1, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", old.public_key, -1, NULL, NULL), 0);
     assert_int_equal (key_make ("n", &next, NULL), 0);
-    assert_int_equal (keyring_enrol ("keys", "n", next.public_key, 3600, NULL),
+    assert_int_equal (keyring_enrol ("keys", "n", next.public_key, 3600, NULL, NULL),
                       0);
     assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), 0);
     assert_string_not_equal (public_of ("keys/n.pub"), old.public_key);
@@ -128,7 +128,7 @@ static void test_rotate_again (void **state)
     // enrolled with a key of somewhere else: nothing changes
     assert_int_equal (key_make ("n", &other, NULL), 0);
     assert_int_equal (keyring_revoke ("keys", "n", NULL), 0);
-    assert_int_equal (keyring_enrol ("keys", "n", other.public_key, -1, NULL),
+    assert_int_equal (keyring_enrol ("keys", "n", other.public_key, -1, NULL, NULL),
                       0);
     (void)snprintf (next.public_key, NET_KEY_SIZE, "%s",
                     public_of ("keys/n.pub"));
@@ -144,11 +144,33 @@ static void test_modes (void **state)
 
     (void)state;
     assert_int_equal (key_make ("x", &k, NULL), 0);
-    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL, NULL), 0);
     assert_int_equal (stat ("keys", &st), 0);
     assert_int_equal (st.st_mode & 07777, 0700);
     assert_int_equal (stat ("keys/enrolled", &st), 0);
     assert_int_equal (st.st_mode & 07777, 0755);
+}
+
+/* It is never enrolled without it: it could deliver for a moment. */
+static void test_use (void **state)
+{
+    const struct key_use reads = { "", "eve" }, both = { "h", "eve" };
+    struct keyring_entry *list;
+    struct key_file k;
+    size_t n;
+
+    (void)state;
+    assert_int_equal (key_make ("eve", &k, NULL), 0);
+    assert_int_equal (keyring_enrol ("used", "eve", k.public_key, -1, &both, NULL),
+                      -EINVAL);
+    assert_int_equal (access ("used", F_OK), -1);
+    assert_int_equal (keyring_enrol ("used", "eve", k.public_key, -1, &reads, NULL),
+                      0);
+    assert_int_equal (keyring_list ("used", &list, &n, NULL), 0);
+    assert_int_equal (n, 1);
+    assert_string_equal (list[0].file.reads, "eve");
+    assert_string_equal (list[0].file.hosts, "");
+    free (list);
 }
 
 int main (void)
@@ -156,7 +178,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         KEYRING_TEST (test_enrol_all),     KEYRING_TEST (test_rotate),
         KEYRING_TEST (test_rotate_server), KEYRING_TEST (test_rotate_again),
-        KEYRING_TEST (test_modes),
+        KEYRING_TEST (test_modes),         KEYRING_TEST (test_use),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
