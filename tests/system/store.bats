@@ -561,7 +561,7 @@ known ()
     before=$(counted read)
     run "$ROLLCALL" restore --store "$STORE" root
     expect_status 0
-    shows "which stay in the store" "1 job, 0 known" "agents deliver it again"
+    shows "which stay in the store" "1 job, 0 known" "agents that still have it deliver it again"
     [ $(($(counted read) - before)) -lt $((size / 2)) ] ||
         fail "read $(($(counted read) - before)) of $size"
     [ "$(cat root/id)" = "$id" ]
