@@ -133,7 +133,7 @@ spoil ()                            # RANK NAME
     is "captures" "$capture" "$(ls back)"
     run "$ROLLCALL" archive get j "$capture" back
     expect_status 73
-    shows "back/$capture/" " exists, and nothing is overwritten: name a directory"
+    shows "back/$capture/" " exists, and nothing is overwritten: name another directory"
     diff -r -x '*rollcall[.-]*' "back/$capture" "job/$capture"
     run "$ROLLCALL" archive get j "$capture" back2
     expect_status 0

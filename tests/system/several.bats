@@ -516,7 +516,7 @@ left_are ()
     eventually built_at "$second" j 2
     eventually built_at "$third" j 2
     die "$third"
-    run timeout "$LIMIT" "$ROLLCALL" run --job alone --deadline 10s \
+    run timeout "$LIMIT" "$ROLLCALL" run --job alone --deadline 30s \
         --aggregators "$LIST" --copies 2 --away $AWAY -- ./writer
     expect_status 69
     shows "not delivered" " is away, and tcp://127.0.0.1:${ports[second]} has no" \
