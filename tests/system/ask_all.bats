@@ -316,6 +316,11 @@ items_of ()                         # N JOB: lines of archive ls
     services 1
     "$CAPTURE_MAKER" --quiet --ranks 16 --ops 20 job
     deliver 1 j job
+    in_parts ()
+    {
+        compgen -G "root1/jobs/j/cluster_analysis_output/analysis.*.part-*.db" >parts
+    }
+    eventually in_parts
     cd root1/jobs/j/cluster_analysis_output
     bytes=$(cat analysis.db analysis.*.part-*.db | wc -c)
     [ "$(ls analysis.*.part-*.db | wc -l)" -ge 2 ]
