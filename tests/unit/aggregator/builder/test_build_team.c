@@ -17,6 +17,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
@@ -35,13 +36,36 @@ static struct {
     int lead_fails, member_fails;       // at the first capture: an errno
     int lead_refuses;           // the first one of the member: an errno
     atomic_uint lead_read, member_read, bytes_asked;
-    atomic_bool begun;          // the member has read one
     bool look;                  // no result is written
     bool pair;                  // of two threads of the member one fails while
                                 // the other one reads
     bool late;                  // that one went on reading
     long file_system;           // of its file; 0: that of /tmp
 } how;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t more_read = PTHREAD_COND_INITIALIZER;     // by the member
+
+/* Returns how many captures the member has begun to read before. */
+static unsigned member_reads (void)
+{
+    unsigned n;
+
+    (void)pthread_mutex_lock (&lock);
+    n = atomic_fetch_add (&how.member_read, 1);
+    (void)pthread_cond_broadcast (&more_read);
+    (void)pthread_mutex_unlock (&lock);
+    return n;
+}
+
+/* Wait until it has begun so many. */
+static void await_member (unsigned n)
+{
+    (void)pthread_mutex_lock (&lock);
+    while (atomic_load (&how.member_read) < n)
+        (void)pthread_cond_wait (&more_read, &lock);
+    (void)pthread_mutex_unlock (&lock);
+}
 
 int statfs (const char *path, struct statfs *st)
 {
@@ -93,10 +117,8 @@ static int lead_feed (void *arg, size_t source, const struct row_sink *sink,
     unsigned n = atomic_fetch_add (&how.lead_read, 1);
 
     // the member is to have some
-    while (job->remote && how.sees &&
-           (!atomic_load (&how.begun) ||
-            (how.pair && atomic_load (&how.member_read) < 2)))
-        (void)usleep (1000);
+    if (job->remote && how.sees)
+        await_member (how.pair ? 2 : 1);
     if (n == 0 && how.lead_fails)
         return err_set (err, how.lead_fails, "rank 0 has failed");
     return make_rows (source, sink, c, err);
@@ -189,10 +211,9 @@ static int member_feed (void *state, struct wire *w,
     int rc;
 
     (void)state;
-    atomic_store (&how.begun, true);
-    n = atomic_fetch_add (&how.member_read, 1);
-    while (how.pair && atomic_load (&how.member_read) < 2)
-        (void)usleep (1000);
+    n = member_reads ();
+    if (how.pair)
+        await_member (2);
     if (n == 0 && how.member_fails)
         return err_set (err, how.member_fails, "the member has failed");
     if (how.pair)
