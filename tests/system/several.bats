@@ -85,6 +85,7 @@ load several_helper
     eventually says agent.log event=moved
     begin "$first"
     eventually captures_at_are "$first" k 4
+    eventually all_delivered
     ends_with 0
 }
 

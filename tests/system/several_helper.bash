@@ -106,3 +106,10 @@ built_at ()                         # N JOB COUNT
     [ -e "$db" ] && [ "$(sql "SELECT count(*) FROM Capture WHERE
                               state='complete'" "$db" 2>/dev/null)" = "$3" ]
 }
+
+# all_delivered: nothing is under way, also not what is offered again; an agent
+# that is ended before ends with 75
+all_delivered ()
+{
+    "$ROLLCALL" status --json spool | grep -Eq '"undelivered":[[:space:]]*0,'
+}

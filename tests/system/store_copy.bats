@@ -179,6 +179,7 @@ kept_are ()                         # N: as its agent says; or a pattern
     eventually kept_are 0
     eventually built_at "$first" j 3
     eventually built_at "$second" j 3
+    eventually all_delivered
     ends_with 0
     run "$ROLLCALL" jobs --root "root$first" --root "root$second" --json
     shows '"copies_are": "the same"'
