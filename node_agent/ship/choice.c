@@ -185,8 +185,11 @@ static bool is_first (const struct choice *c, unsigned from)
 {
     bool first = true;
 
-    for (unsigned i = 0; i < c->copies; i++)
+    for (unsigned i = 0; i < c->copies; i++) {
+        if (c->copies > 1 && c->of[c->copy[from + i].at].away)
+            return true;
         first = first && has_copy (c, from, endpoint_at (c, from, i));
+    }
     return first;
 }
 

@@ -73,7 +73,10 @@ void choice_probed (struct choice *c, size_t endpoint, bool answers,
  */
 bool choice_next_move (struct choice *c, unsigned *copy, int64_t now_ns);
 
-/* Whether all copies are at the first endpoints of the order. */
+/* Whether no aggregator stands in for another one: all copies are at the first
+ * endpoints of the order.  Of two copies, one whose aggregator is away has nobody
+ * to stand in for it: the object store of the other one does.
+ */
 bool choice_is_first (const struct choice *c);
 
 #endif

@@ -127,6 +127,17 @@ gone ()                             # PID: ended, or a zombie
     [[ ${line##*) } == Z* ]]
 }
 
+# choose_port: sets PORT to one, below those that the system gives out, that no
+# other test has until this one has ended: where a service is to be away for a
+# while, agents must not find another test's
+choose_port ()
+{
+    local held
+
+    exec {held}< <(exec env -u ROLLCALL_TEST_ID "$HOLD_PORT" 15000 29999)
+    read -r PORT <&"$held" || fail "no free port"
+}
+
 # listens PORT: whether anything does, on this host
 listens ()
 {

@@ -6,13 +6,8 @@ load run_helper
 
 setup_keys ()
 {
-    local i
-
     : "${WIRE_PEER:?names wire_peer}"
-    for ((i = 0; i < 100; i++)); do
-        PORT=$((15000 + (RANDOM + BASHPID) % 15000))
-        listens "$PORT" || break
-    done
+    choose_port
     unset ROLLCALL_KEY ROLLCALL_SERVER_KEY ROLLCALL_KEYS
     export HOME=$TEST_DIR XDG_CONFIG_HOME=$TEST_DIR/config
 }

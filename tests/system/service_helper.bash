@@ -4,17 +4,6 @@
 # shellcheck source=tests/system/run_helper.bash
 source "${BASH_SOURCE[0]%/*}/run_helper.bash"
 
-# A port below those that the system gives out.
-choose_port ()
-{
-    local i
-
-    for ((i = 0; i < 100; i++)); do
-        PORT=$((15000 + (RANDOM + BASHPID) % 15000))
-        listens "$PORT" || return 0
-    done
-    fail "no free port"
-}
 
 # listening N: it said so more than N times, or cannot
 listening ()

@@ -21,9 +21,11 @@ begin ()
     services[n]=$!
     begun ()
     {
-        [ "$(grep -c event=listening "service$1.log")" -gt "$2" ]
+        [ "$(grep -c event=listening "service$1.log")" -gt "$2" ] ||
+            gone "${services[$1]}"
     }
-    eventually begun "$n" "$before"
+    eventually begun "$n" "$before" && ! gone "${services[n]}" ||
+        fail "$(cat "service$n.log")"
 }
 
 # services N: 1 to N, on ports of their own; LIST names them

@@ -15,10 +15,7 @@ begin ()                            # [NAME=VALUE]...: the service's environment
     : "${GREEDY_AGENT:?names greedy_agent}"
     unset ROLLCALL_KEY ROLLCALL_SERVER_KEY ROLLCALL_KEYS
     export HOME=$TEST_DIR XDG_CONFIG_HOME=$TEST_DIR/config
-    for ((i = 0; i < 100; i++)); do
-        PORT=$((15000 + (RANDOM + BASHPID) % 15000))
-        listens "$PORT" || break
-    done
+    choose_port
     for i in server greedy node; do
         "$ROLLCALL" key new $i --dir keys >>key.log 2>&1
         [ $i = server ] || "$ROLLCALL" key enrol keys/$i.pub $i --dir keys \

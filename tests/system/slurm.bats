@@ -16,35 +16,20 @@ slurm_missing ()
     done
 }
 
-free_ports ()                       # N: the first of so many in a row
-{
-    local i port
-
-    for ((i = 0; i < 100; i++)); do
-        port=$((15000 + (RANDOM + BASHPID) % 15000))
-        for ((j = 0; j < $1; j++)); do
-            ! listens $((port + j)) || continue 2
-        done
-        echo $port
-        return
-    done
-    fail "no free ports"
-}
-
 # Control groups are named after nodes, and those of two tests are not to be one.
 # A result has to be there within KillWait after a signal; on a busy machine 5 s
 # are too few, and Slurm's own default is 30.
 write_config ()                     # PROCTRACK
 {
-    local host port i
+    local host i
 
     host=$(hostname -s)
-    port=$(free_ports 3)
-    NODE=rc$port-
+    choose_port
+    NODE=rc$PORT-
     cat >slurm/slurm.conf <<CONF
 ClusterName=rollcall
 SlurmctldHost=$host(127.0.0.1)
-SlurmctldPort=$port
+SlurmctldPort=$PORT
 SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket=$TEST_DIR/slurm/munge.socket
@@ -68,8 +53,9 @@ PropagateResourceLimits=NONE
 KillWait=30
 CONF
     for i in 0 1; do
+        choose_port
         echo "NodeName=$NODE$i NodeAddr=127.0.0.1 NodeHostname=$host" \
-            "Port=$((port + 1 + i)) CPUs=4 RealMemory=1000 State=UNKNOWN" \
+            "Port=$PORT CPUs=4 RealMemory=1000 State=UNKNOWN" \
             >>slurm/slurm.conf
         mkdir "slurm/spool.$NODE$i" "slurm/tmp.$NODE$i"
     done

@@ -221,16 +221,17 @@ kept_are ()                         # N: as its agent says; or a pattern
     shows '"copies_are": "the same"'
 }
 
-# find_divided: a JOB whose rows and raw files go to different services first, and
-# its raw files then to HOME_AT, its home
+# find_divided: a JOB whose rows and raw files go to the same two services, in
+# different order; HOME_AT is its home.  When the other one is away, the third one
+# stands in for it, until that is away, too.
 find_divided ()
 {
-    local n
+    local n second
 
     for ((n = 0; ; n++)); do
         JOB=divided$n
-        HOME_AT=$(choices "$JOB" | cut -d' ' -f1)
-        [ "$HOME_AT" != "$(choices_of_host "$JOB" | cut -d' ' -f2)" ] || break
+        read -r HOME_AT second _ <<<"$(choices "$JOB")"
+        [[ "$(choices_of_host "$JOB")" != "$second $HOME_AT "* ]] || break
     done
 }
 

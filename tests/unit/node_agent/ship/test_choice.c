@@ -62,6 +62,8 @@ static void test_next (void **state)
     assert_int_equal (c.copy[0].at, 2);
     choice_heard (&c, 0, at (1), at (94));
     assert_int_equal (move (&c, at (94)), 0);
+    // it may be the only one that has what it acknowledged
+    assert_false (choice_is_first (&c));
     assert_int_equal (choice_next_probe (&c, 0), 1);
     assert_int_equal (choice_next_probe (&c, 1), 0);
     // with nobody to talk to, whoever answers is right
@@ -125,6 +127,7 @@ static void test_copies (void **state)
     choice_heard (&c, 0, at (90), at (90));
     choice_heard (&c, 1, at (30), at (90));
     assert_int_equal (move (&c, at (90)), 0);
+    assert_true (choice_is_first (&c));         // an object store does
     choice_probed (&c, 0, true, at (91));
     assert_int_equal (move (&c, at (91)), 1);
     assert_int_equal (c.copy[0].at, 2);
@@ -243,6 +246,11 @@ static void test_divided_copies (void **state)
     assert_string_equal (speak (&c), "01");
     assert_true (choice_has_raw (&c, 0) && choice_has_raw (&c, 1));
     assert_int_equal (choice_next_probe (&c, 0), 1);
+    assert_false (choice_is_first (&c));
+    // an object store stands in: captures would stay until that one is back
+    hear_all (&c, at (62), 2);
+    assert_int_equal (move (&c, at (62)), 0);
+    assert_true (choice_is_first (&c));
 }
 
 int main (void)
