@@ -208,7 +208,8 @@ bool agent_gives_raw_to (const struct agent *a, unsigned copy)
     return kinds_of (a, copy) & SHIP_RAW;
 }
 
-void agent_route (struct agent *a)
+/* Judge then: while some are not connected yet, one looks as if it were alone. */
+static void route (struct agent *a)
 {
     const struct choice *c = &a->targets.choice;
     char rows[MESSAGE_TEXT_MAX], raw[MESSAGE_TEXT_MAX];
@@ -222,6 +223,11 @@ void agent_route (struct agent *a)
     for EACH_CHOSEN (i, c)
         ship_divided (a->ship, i, !agent_gives_raw (a)  ? ""
                                   : i < SPOOL_RAW_COPY ? raw : rows);
+}
+
+void agent_route (struct agent *a)
+{
+    route (a);
     (void)ship_judge (a->ship);
 }
 
@@ -262,7 +268,7 @@ static void keep_marks (struct agent *a)
         return;
     }
     t->marks_due = false;
-    agent_route (a);
+    route (a);
     if (rc > 0)
         ship_doubt (a->ship, 0);
 }
@@ -280,7 +286,7 @@ static void arrange (struct agent *a, unsigned moved)
             ship_rest (a->ship, i);
     }
     t->marks_due = t->marks_due || t->at_work != chosen;
-    agent_route (a);
+    route (a);
     for EACH_CHOSEN (i, &t->choice) {
         if (!((moved | ~t->at_work) & 1U << i))
             continue;

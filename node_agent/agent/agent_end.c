@@ -226,7 +226,7 @@ static void say_delivered (struct agent *a)
         PRINT (unread, "%zu capture%s could not be read", unsealed,
                units_s (unsealed));
     log_info ("delivered", "%llu item%s, %s, to %s; %s", items,
-              units_s (items), size, agent_endpoints (a, to),
+              units_s (items), size, agent_acknowledging (a, to),
               left > 0           ? "not all is delivered"
               : *unread          ? unread
               : a->search.unread ? "not all was searched"

@@ -306,6 +306,12 @@ const char *agent_lacks_second (const struct agent *a,
                                 char out[MESSAGE_TEXT_MAX]);
 void agent_tell_second (struct agent *a);       // when that changes
 
+/* Whose acknowledgement is enough, for people: of those who have a store that
+ * stands in, else of all that are chosen.
+ */
+const char *agent_acknowledging (const struct agent *a,
+                                 char out[MESSAGE_TEXT_MAX]);
+
 /* Whether the store may have what is kept soon: it is asked to hurry. */
 bool agent_awaits_store (struct agent *a);
 

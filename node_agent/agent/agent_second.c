@@ -107,7 +107,7 @@ bool agent_awaits_store (struct agent *a)
     return clock_mono_ns () - a->life.state.since_ns < a->opt->deadline_ns;
 }
 
-static const char *join_keepers (const struct agent *a,
+const char *agent_acknowledging (const struct agent *a,
                                  char out[MESSAGE_TEXT_MAX])
 {
     int n = 0;
@@ -129,7 +129,7 @@ void agent_name_kept (const struct agent *a, char *out, size_t size)
     *out = '\0';
     if (n == 0)
         return;
-    (void)join_keepers (a, at);
+    (void)agent_acknowledging (a, at);
     if (!*agent_lacks_second (a, why))
         PRINT (why, "it has not said that they are in its object store");
     (void)snprintf (out, size, "host %s: %llu item%s %s acknowledged by %.300s "
@@ -155,7 +155,7 @@ void agent_tell_keeper (struct agent *a)
         log_warn ("store-stands-in", "%s is away, and no other aggregator is "
                   "there: what %s acknowledges is delivered, and stays here "
                   "until its object store has it", away ? away : "another one",
-                  join_keepers (a, at));
+                  agent_acknowledging (a, at));
     else
         log_info ("store-stood-in", "no object store stands in for an aggregator "
                   "any more: two of them acknowledge again, and get what is "

@@ -265,7 +265,9 @@ spread ()
     cp -r job/late was/
     run spread
     expect_status 0
-    shows "event=store-stands-in"
+    shows "event=store-stands-in" " is away, and no other aggregator" \
+        "to tcp://127.0.0.1:${ports[HOME_AT]}; nothing is left"
+    [[ $output != *event=store-stood-in* ]]
     is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
     is "kept" 0 "$(kept)"
     # those that are back get what is still here, and lose nothing
