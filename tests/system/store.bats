@@ -605,7 +605,7 @@ known ()
     kill -STOP $restoring
     deliver k --seed 7
     # not the next one, which is open and empty
-    last=$((10#$(find root/segments -size +0 -printf '%f\n' | sort | tail -n 1)))
+    last=$((10#$(find root/segments -type f -size +0 -printf '%f\n' | sort | tail -n 1)))
     two () { [ -e "$(printf root/store/%08d $last)" ] && store_is waiting 0; }
     eventually two || fail "$(store_says why)"
     kill -CONT $restoring
