@@ -339,13 +339,30 @@ static int print_json (const char *dir, const struct keyring_entry *list,
     return cli_print_json (j) == -ENOMEM ? -ENOMEM : 0;
 }
 
+/* The first one is told at the end. */
+struct bad_keys {
+    int rc;                     // 0: there is none
+    struct err why;
+};
+
+static void note_bad (void *arg, int rc, const struct err *why)
+{
+    struct bad_keys *bad = arg;
+
+    if (bad->rc == 0)
+        *bad = (struct bad_keys){ rc, *why };
+    else
+        (void)FAIL (0, "%s", why->text);
+}
+
 static int run_list (const struct key_options *o, const char *dir, char **args,
                      struct err *err)
 {
     struct keyring_entry *list;
+    struct bad_keys bad = { .rc = 0 };
     int64_t now = clock_wall_ns () / NS_PER_S;
     size_t n;
-    int rc = keyring_list (dir, &list, &n, err);
+    int rc = keyring_list (dir, &list, &n, note_bad, &bad, err);
 
     (void)args;
     if (rc < 0)
@@ -355,7 +372,10 @@ static int run_list (const struct key_options *o, const char *dir, char **args,
     else
         rc = print_table (list, n, now);
     free (list);
-    return rc;
+    if (rc < 0 || bad.rc == 0)
+        return rc;
+    *err = bad.why;
+    return bad.rc == -EACCES ? -EPERM : bad.rc;
 }
 
 /* ---- the verb ---- */

@@ -328,20 +328,16 @@ static struct json *ask_for_list (const struct cli_filter *f)
         { "--where", f->where }, { "--since", f->since }, { "--user", f->user },
         { "--tag", f->tag }, { "--host", f->host },
     };
-    struct json *request = json_object (), *words;
+    const char *words[2 * sizeof (values) / sizeof (values[0]) + 2] = { "--json" };
+    size_t n = 1;
 
-    json_add_text (request, "do", "view");
-    json_add_text (request, "verb", "jobs");
-    words = json_add_array (request, "options");
-    json_push_text (words, "--json");
     for (size_t i = 0; i < sizeof (values) / sizeof (values[0]); i++) {
         if (values[i][1]) {
-            json_push_text (words, values[i][0]);
-            json_push_text (words, values[i][1]);
+            words[n++] = values[i][0];
+            words[n++] = values[i][1];
         }
     }
-    (void)json_add_array (request, "operands");
-    return request;
+    return cli_view_words ("jobs", words, NULL);
 }
 
 static struct json *ask_for_facts (const struct trend_options *opt)

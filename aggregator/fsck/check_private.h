@@ -60,10 +60,21 @@ int check_contents (struct check *c, sqlite3 *old);
 int check_rehouse (struct check *c, struct store *s, struct ledger *l);
 
 /* check_ledger.c: open the existing ledger; compare it with c->fresh, and copy
- * from it what records do not have; replace it by c->fresh if they differ.
+ * from it what records do not have.
  */
 int check_open_old (struct check *c);
 int check_old_ledger (struct check *c);
+
+/* check_take_over.c: copy into c->fresh what only the old ledger 'db' has, and count
+ * it as damage of the records: what was removed, before any contents are missed; then
+ * all else.
+ */
+int check_take_deletions (struct check *c, sqlite3 *db);
+int check_take_over (struct check *c, sqlite3 *db);
+
+/* check_replace.c: set the old ledger aside, and put c->fresh, which is closed, in
+ * its place.
+ */
 int check_replace_ledger (struct check *c);
 
 /* The path of the ledger, with 'end' behind it: ".check" is the new one. */

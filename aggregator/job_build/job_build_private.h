@@ -66,6 +66,20 @@ struct job_build {
     bool has_store;                     // the root, while others read, too
 };
 
+/* ---- job_sources.c ---- */
+
+/* Find the shipments of the job: b->sources.  Then read what they say of their
+ * captures: b->items, with so many threads; a shipment that cannot be read becomes
+ * a failed capture.  Errors as job_build_create.
+ */
+int job_sources_list (struct job_build *b, struct ledger *ledger,
+                      struct err *err);
+int job_sources_look (struct job_build *b, unsigned threads, struct err *err);
+void job_sources_free (struct job_build *b);
+
+/* Whether it has rows, as far as is known before they are read. */
+bool job_sources_has_rows (const struct select_item *item);
+
 /* Read a shipment, through a source or from the store; one that is damaged becomes
  * a failed capture, with a transient_error if the disk does not give it.
  */
@@ -79,6 +93,27 @@ int job_build_feed_from (struct job_build *b, size_t source,
  */
 int job_build_took (void *arg, size_t source, struct capture *c,
                     struct err *err);
+
+/* ---- job_roll.c ---- */
+
+/* Read what the ledger says of ranks beside their shipments, which are listed
+ * before: keys that changed, reports of MPI and of agents, what was removed.  As
+ * the ledger.
+ */
+int job_roll_read (struct job_build *b, struct ledger *ledger, struct err *err);
+void job_roll_free (struct job_build *b);
+
+/* The world size on which the metadata of all captures agree, ignoring those
+ * without one; or 0.  Called before captures without a rank get one.
+ */
+int64_t job_roll_agreed (const struct job_build *b);
+
+/* Give items MPI's report on their rank, and the roster a note of each difference
+ * and of each key that changed.
+ */
+void job_roll_note (struct job_build *b, struct roster *roster);
+
+/* ---- others ---- */
 
 /* job_member.c: functions of struct build_remote, for rank 0. */
 int job_build_settings (void *arg, struct buf *out, struct err *err);

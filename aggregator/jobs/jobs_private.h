@@ -1,10 +1,11 @@
 /* aggregator/jobs/jobs_private.h - jobs, between their files
  *
- * jobs.c         the order of the steps; names of jobs
+ * jobs.c         the order of the steps
  * jobs_facts.c   facts about one capture, and comparisons of two
  * jobs_clock.c   offsets between the clocks of hosts
  * jobs_link.c    captures that are certainly of one job: knots
  * jobs_draft.c   a growing job, and evidence against a capture in it
+ * jobs_result.c  the jobs that drafts became: their names and their order
  */
 #ifndef ROLLCALL_JOBS_JOBS_PRIVATE_H
 #define ROLLCALL_JOBS_JOBS_PRIVATE_H
@@ -177,5 +178,20 @@ bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,
  * on one clock, else of the whole.  INT64_MAX: unknown.
  */
 int64_t drafts_offset (const struct drafts *d, size_t draft, size_t knot);
+
+/* ---- jobs_result.c ---- */
+
+/* What is known of a draft that all of its captures have joined. */
+struct draft_told {
+    size_t first_knot;          // that it began with
+    size_t nknots;
+    const char *why;            // it is not of the draft before
+};
+
+/* Make the jobs of 'n' drafts, each capture of which is in one.  0 or -ENOMEM; always
+ * call jobs_fini.
+ */
+int jobs_tell (const struct facts *f, const struct draft_told *drafts, size_t n,
+               struct jobs *ret);
 
 #endif

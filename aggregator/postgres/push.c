@@ -176,21 +176,56 @@ static int take_made (void *arg, const char *const row[])
     return 0;
 }
 
-/* Nor must a job of a month that somebody has detached. */
-static int leave_month (struct push *x, const char *month)
-{
-    struct db_rows r = db_rows (x->db, x->err, "SELECT name FROM temp.todo WHERE "
-                                "month=?1 ORDER BY at_ns, name", month);
-    const char *name;
-    int rc;
+struct no_part {
+    bool there;                 // a part for its time
+    char why[ERR_TEXT_MAX];
+    const char *month;
+};
 
-    for (; db_row (&r, name); x->sums->no_part++) {
-        if (x->opt->no_part)
-            x->opt->no_part (x->opt->arg, name, month);
+/* 'row[0]': what lacks_part returns. */
+static int take_lack (void *arg, const char *const row[])
+{
+    struct no_part *n = arg;
+
+    n->there = !row[0];
+    if (row[0] && *row[0])
+        PRINT (n->why, "%s has only some days of its month, %s: make a default "
+               "part, or detach that one and put its rows into the part of the "
+               "month that the next push makes", row[0], n->month);
+    else
+        PRINT (n->why, "the tables have no part for its month, %s, which "
+               "somebody has detached: attach it again, drop it, or make a "
+               "default part", n->month);
+    return 0;
+}
+
+static int leave_one (struct push *x, int64_t id, const char *name,
+                      const char *why)
+{
+    x->sums->no_part++;
+    if (x->opt->no_part)
+        x->opt->no_part (x->opt->arg, name, why);
+    return db_do (x->db, x->err, "DELETE FROM temp.todo WHERE id=?1", id);
+}
+
+/* Nor must a job for whose time there is no part: 'month' is not whole. */
+static int leave_some (struct push *x, const char *month)
+{
+    struct db_rows r = db_rows (x->db, x->err, "SELECT id, name, at_ns/1000000000"
+                                "-(at_ns%1000000000<0) FROM temp.todo WHERE "
+                                "month=?1 ORDER BY at_ns, name", month);
+    const char *name, *at;
+    int64_t id;
+
+    while (db_row (&r, id, name, at)) {
+        struct no_part n = { .there = true, .month = month };
+
+        r.rc = pg_each (x->p, "SELECT lacks_part(to_timestamp($1))", 1, &at,
+                        take_lack, &n, x->err);
+        if (r.rc == 0 && !n.there)
+            r.rc = leave_one (x, id, name, n.why);
     }
-    rc = db_end (&r);
-    return rc < 0 ? rc : db_do (x->db, x->err, "DELETE FROM temp.todo WHERE "
-                                               "month=?1", month);
+    return db_end (&r);
 }
 
 static int make_months (struct push *x)
@@ -200,12 +235,12 @@ static int make_months (struct push *x)
     const char *month, *first;
 
     while (db_row (&r, month, first)) {
-        bool made = true;
+        bool whole = true;
 
         r.rc = pg_each (x->p, "SELECT make_month($1)", 1, &first, take_made,
-                        &made, x->err);
-        if (r.rc == 0 && !made)
-            r.rc = leave_month (x, month);
+                        &whole, x->err);
+        if (r.rc == 0 && !whole)
+            r.rc = leave_some (x, month);
     }
     return db_end (&r);
 }

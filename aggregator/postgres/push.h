@@ -17,21 +17,18 @@ struct push_options {
      */
     void (*behind) (void *arg, const char *job, int64_t since_ns);
     void (*pushed) (void *arg, const char *job);
-    /* Called for each job that is left out, since its month ("2026-09") has no part
-     * there: somebody has detached it.  May be NULL.
+    /* Called for each job that is left out, since there is no part for its time:
+     * somebody has detached that of its month, or made one of other days of it.
+     * 'why' says so, and what to do.  May be NULL.
      */
-    void (*no_part) (void *arg, const char *job, const char *month);
+    void (*no_part) (void *arg, const char *job, const char *why);
     void *arg;
 };
-
-// what to say of one, with its month
-#define PUSH_NO_PART "the tables have no part for its month, %s, which somebody " \
-    "has detached: attach it again, drop it, or make a default part"
 
 struct push_sums {
     int64_t jobs, rows, transactions, pruned;
     int64_t unnamed;            // left out: their names are not UTF-8
-    int64_t no_part;            // and these: their months are detached
+    int64_t no_part;            // and these: no part is there for their times
     int64_t unreadable;         // results of which only the catalogue's sums
                                 // could be pushed, or not all rows; of these,
     int64_t later;              // those that another try may read

@@ -8,6 +8,7 @@
 #include "publish/result_parts.h"
 
 #include "model/schema.h"
+#include "publish/rows_digest.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +20,6 @@
 #define RANK_ROWS 10            // with one value of an index
 #define ROWID_COST 10.0
 #define ROW_COST 3.0
-#define RANK_BITS 32            // of a rowid, within its rank
 #define RANK_TOP (INT64_C (1) << 30)    // above all ranks
 
 /* What a connection has, until it is closed. */
@@ -185,7 +185,7 @@ static int best_index (sqlite3_vtab *base, sqlite3_index_info *x)
 static int64_t first_of_rank (int64_t rank)
 {
     rank = rank < -1 ? -1 : rank > RANK_TOP ? RANK_TOP : rank;
-    return (rank + 1) << RANK_BITS;
+    return (rank + 1) << ROWS_BLOCK_BITS;
 }
 
 /* Narrow the rowids; SQLite compares again, by its own rules. */

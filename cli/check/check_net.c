@@ -48,7 +48,7 @@ struct check check_keys (const char *dir)
     PRINT (path, "%.4000s/" KEYRING_SERVER ".key", dir);
     rc = key_read (path, &own, &err);
     if (rc == 0 || rc == -ENOENT) {
-        int listed = keyring_list (dir, &list, &n, &err);
+        int listed = keyring_list (dir, &list, &n, NULL, NULL, &err);
 
         rc = listed < 0 ? listed : rc;
     }

@@ -117,12 +117,12 @@ static void say_behind (void *arg, const char *job, int64_t since_ns)
 }
 
 /* The first one stands for all. */
-static void take_no_part (void *arg, const char *job, const char *month)
+static void take_no_part (void *arg, const char *job, const char *why)
 {
     struct follow *f = arg;
 
     if (f->left++ == 0)
-        PRINT (f->why_left, "job %s is left out: " PUSH_NO_PART, job, month);
+        PRINT (f->why_left, "job %s is left out: %s", job, why);
 }
 
 /* Without a reason: none is left out any more. */

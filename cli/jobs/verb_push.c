@@ -75,14 +75,15 @@ static int migrate (const struct push_verb *opt, struct pg *p)
 
 /* ---- jobs ---- */
 
-static void tell_no_part (void *arg, const char *job, const char *month)
+static void tell_no_part (void *arg, const char *job, const char *why)
 {
-    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)], text[UTF8_ESCAPED (ERR_TEXT_MAX)];
     size_t *told = arg;
 
     if ((*told)++ < TOLD_MAX)
-        (void)FAIL (0, "job %s is left out: " PUSH_NO_PART,
-                    utf8_escape (job, UTF8_COLUMN, shown), month);
+        (void)FAIL (0, "job %s is left out: %s",
+                    utf8_escape (job, UTF8_COLUMN, shown),
+                    utf8_escape (why, UTF8_COLUMN, text));
 }
 
 static int tell (const struct push_verb *opt, const struct pg *p,
@@ -113,7 +114,7 @@ static int tell (const struct push_verb *opt, const struct pg *p,
         (void)FAIL (0, "%lld job%s left out: a name that is not UTF-8",
                     (long long)s->unnamed, units_s ((uint64_t)s->unnamed));
     if (s->no_part > TOLD_MAX)
-        (void)FAIL (0, "%lld more jobs are left out for such a month",
+        (void)FAIL (0, "%lld more jobs are left out for want of a part",
                     (long long)s->no_part - TOLD_MAX);
     if (s->unreadable > 0)
         (void)FAIL (0, "%lld result%s could not be read: only their sums are "

@@ -256,16 +256,28 @@ static void write_pid (const struct run *r)
 }
 
 /* The arguments of a daemon, with space for numbers. */
+#define DAEMON_WORDS 63         // of a command line: an agent's has 55 at most
+#define DAEMON_NUMBERS 16       // among them: an agent has 13
+
 struct daemon_words {
-    char *at[64];               // NULL behind the last one
+    char *at[DAEMON_WORDS + 1]; // NULL behind the last one
     int n;
-    char numbers[16][32];
+    char numbers[DAEMON_NUMBERS][32];
     int used;                   // of these
+    bool over;                  // there are more
 };
 
 static void daemon_word (struct daemon_words *w, const char *word)
 {
-    w->at[w->n++] = (char *)word;
+    w->over = w->over || w->n == DAEMON_WORDS;
+    if (!w->over)
+        w->at[w->n++] = (char *)word;
+}
+
+static int daemon_check (const struct daemon_words *w, struct err *err)
+{
+    return w->over ? err_set (err, E2BIG, "%s has more options than there is "
+                              "room for", w->at[0]) : 0;
 }
 
 /* Add an option and its value; nothing without a value. */
@@ -288,8 +300,13 @@ static void daemon_flag (struct daemon_words *w, const char *name, bool set)
 static void daemon_number (struct daemon_words *w, const char *name,
                            int64_t value, const char *unit)
 {
-    char *text = w->numbers[w->used++];
+    char *text;
 
+    if (w->used == DAEMON_NUMBERS) {
+        w->over = true;
+        return;
+    }
+    text = w->numbers[w->used++];
     (void)snprintf (text, sizeof (w->numbers[0]), "%lld%s", (long long)value,
                     unit);
     daemon_option (w, name, text);
@@ -334,6 +351,8 @@ int run_start_aggregator (struct run *r, struct err *err)
     } else {
         daemon_word (&w, "--insecure");
     }
+    if ((rc = daemon_check (&w, err)) < 0)
+        return rc;
     r->aggregator = start_daemon (r, program, w.at, "aggregator.log", fds, err);
     if (r->aggregator < 0)
         return r->aggregator;
@@ -404,6 +423,8 @@ int run_start_agent (struct run *r, struct err *err)
     } else if (r->opt->insecure || !r->opt->aggregator) {
         daemon_word (&w, "--insecure");
     }
+    if ((rc = daemon_check (&w, err)) < 0)
+        return rc;
     pid = start_daemon (r, program, w.at, "agent.log", (int[]){ -1, -1 }, err);
     return pid < 0 ? (int)pid : 0;
 }

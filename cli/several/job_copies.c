@@ -1,6 +1,8 @@
 /* cli/several/job_copies.c - what several aggregators have of each job */
 #include "several/job_copies.h"
 
+#include "shared/view.h"
+
 #include "base/units.h"
 #include "base/utf8.h"
 #include "base/vec.h"
@@ -380,19 +382,16 @@ int job_copies_where (const char *job, const char *where, struct buf *out)
 
 struct json *job_copies_request (const char *job)
 {
-    struct json *request = json_object (), *options;
+    const char *options[] = { "--json", NULL, NULL, NULL };
+    struct json *request;
     struct buf where;
 
     buf_init (&where, 4 * MESSAGE_NAME_MAX);
-    json_add_text (request, "do", "view");
-    json_add_text (request, "verb", "jobs");
-    options = json_add_array (request, "options");
-    json_push_text (options, "--json");
     if (job && job_copies_where (job, NULL, &where) == 0) {
-        json_push_text (options, "--where");
-        json_push_text (options, buf_text (&where));
+        options[1] = "--where";
+        options[2] = buf_text (&where);
     }
-    (void)json_add_array (request, "operands");
+    request = cli_view_words ("jobs", options, NULL);
     buf_fini (&where);
     return request;
 }

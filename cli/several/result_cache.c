@@ -1,6 +1,8 @@
 /* cli/several/result_cache.c - results of other aggregators, kept here */
 #include "several/result_cache.h"
 
+#include "shared/view.h"
+
 #include "base/clock.h"
 #include "base/digest.h"
 #include "publish/result_parts.h"
@@ -142,17 +144,8 @@ static void drop_unused (int dir, const char *instead)
 /* 'part': of the result; NULL: its analysis.db. */
 static struct json *ask_for (const char *job, const char *part)
 {
-    struct json *request = json_object (), *operands;
-
-    json_add_text (request, "do", "view");
-    json_add_text (request, "verb", "archive");
-    (void)json_add_array (request, "options");
-    operands = json_add_array (request, "operands");
-    json_push_text (operands, "result");
-    json_push_text (operands, job);
-    if (part)
-        json_push_text (operands, part);
-    return request;
+    return cli_view_words ("archive", NULL, (const char *[]){ "result", job, part,
+                                                              NULL });
 }
 
 /* At most 'most' bytes: their number; -EFBIG: there are more; -errno. */

@@ -75,19 +75,40 @@ static int add_word (void *arg, const char *word)
     return 0;
 }
 
+static struct json *new_request (const char *verb, struct json **options,
+                                 struct json **operands)
+{
+    struct json *j = json_object ();
+
+    json_add_text (j, "do", "view");
+    json_add_text (j, "verb", verb);
+    *options = json_add_array (j, "options");
+    *operands = json_add_array (j, "operands");
+    return j;
+}
+
 struct json *cli_view_request (const struct command_spec *c, const void *opt,
                                int n, char *const *operands)
 {
-    struct json *j = json_object (), *list;
     struct view_words w = { .c = c };
+    struct json *list, *j = new_request (strchr (c->name, ' ') + 1, &w.list,
+                                         &list);
 
-    json_add_text (j, "do", "view");
-    json_add_text (j, "verb", strchr (c->name, ' ') + 1);
-    w.list = json_add_array (j, "options");
     (void)options_words (c, opt, add_word, &w);
-    list = json_add_array (j, "operands");
     for (int i = 0; i < n; i++)
         json_push_text (list, operands[i]);
+    return j;
+}
+
+struct json *cli_view_words (const char *verb, const char *const *options,
+                             const char *const *operands)
+{
+    struct json *words, *list, *j = new_request (verb, &words, &list);
+
+    for (; options && *options; options++)
+        json_push_text (words, *options);
+    for (; operands && *operands; operands++)
+        json_push_text (list, *operands);
     return j;
 }
 

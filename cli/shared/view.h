@@ -31,6 +31,10 @@ int cli_view_end (const struct command_spec *c, struct cli_view *v);
 struct json *cli_view_request (const struct command_spec *c, const void *opt,
                                int n, char *const *operands);
 
+/* The same of words; each list, which may be NULL, ends with NULL. */
+struct json *cli_view_words (const char *verb, const char *const *options,
+                             const char *const *operands);
+
 /* Whether a service runs this process for a user; and the user whose jobs it may
  * show, or NULL: all.
  */

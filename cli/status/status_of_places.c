@@ -2,6 +2,7 @@
 #include "status/status_of_places.h"
 
 #include "several/ask_places.h"
+#include "shared/view.h"
 #include "status/daemons.h"
 
 #include "base/utf8.h"
@@ -139,7 +140,9 @@ static int show_list (const struct command_spec *c, struct place_status *list,
 static struct place_answer *ask_far (const struct cli_places *p,
                                      struct cli_places *far)
 {
-    struct json *request = json_object ();
+    struct json *request = cli_view_words ("status", (const char *[]){ "--json",
+                                                                       NULL },
+                                           NULL);
     struct place_answer *a;
 
     far->n = 0;
@@ -147,10 +150,6 @@ static struct place_answer *ask_far (const struct cli_places *p,
         if (p->list[i].security)
             far->list[far->n++] = p->list[i];
     }
-    json_add_text (request, "do", "view");
-    json_add_text (request, "verb", "status");
-    json_push_text (json_add_array (request, "options"), "--json");
-    (void)json_add_array (request, "operands");
     a = far->n > 0 ? places_ask (far, request) : NULL;
     json_free (request);
     return a;

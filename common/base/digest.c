@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +12,30 @@ struct digester {
     bool begun;
 };
 
+/* libcrypto looks for an algorithm by its name, which takes longer than to hash a
+ * few hundred bytes: once for a process, which keeps it.  NULL: there is none, and
+ * so nothing can be hashed.
+ */
+static EVP_MD *sha256_found;
+
+static void find_sha256 (void)
+{
+    sha256_found = EVP_MD_fetch (NULL, "SHA256", NULL);
+}
+
+static const EVP_MD *sha256 (void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once (&once, find_sha256);
+    return sha256_found;
+}
+
 int digest_of (const void *data, size_t size, struct digest *out)
 {
     unsigned n = 0;
 
-    if (!EVP_Digest (data, size, out->bytes, &n, EVP_sha256 (), NULL))
+    if (!EVP_Digest (data, size, out->bytes, &n, sha256 (), NULL))
         return -ENOMEM;
     return n == DIGEST_SIZE ? 0 : -ENOMEM;
 }
@@ -40,7 +60,7 @@ void digester_destroy (struct digester *d)
 
 int digest_add (struct digester *d, const void *data, size_t size)
 {
-    if (!d->begun && !EVP_DigestInit_ex (d->sha256, EVP_sha256 (), NULL))
+    if (!d->begun && !EVP_DigestInit_ex (d->sha256, sha256 (), NULL))
         return -ENOMEM;
     d->begun = true;
     return EVP_DigestUpdate (d->sha256, data, size) ? 0 : -ENOMEM;

@@ -125,10 +125,23 @@ static int add_file (const char *dir, const char *file, enum key_state state,
     return 0;
 }
 
-/* Read the keys of a directory.  'lenient': skip invalid files. */
+/* What becomes of invalid files: they are told, or skipped without a word. */
+struct bad_files {
+    keyring_bad_fn *tell;       // NULL: skip them
+    void *arg;
+};
+
+static bool is_left_out (const struct bad_files *bad, int rc)
+{
+    return bad && (rc == -EBADMSG || rc == -EPERM ||
+                   (rc == -EACCES && bad->tell));
+}
+
+/* Read the keys of a directory.  'bad' is NULL: the first invalid file fails it. */
 static int add_dir (const char *dir, const char *end, enum key_state state,
-                    bool lenient, struct keyring_entry **entries,
-                    size_t *count, struct err *err)
+                    const struct bad_files *bad,
+                    struct keyring_entry **entries, size_t *count,
+                    struct err *err)
 {
     DIR *d = opendir (dir);
     struct dirent *e;
@@ -141,8 +154,11 @@ static int add_dir (const char *dir, const char *end, enum key_state state,
         if (e->d_name[0] == '.' || !keyring_ends (e->d_name, end))
             continue;
         rc = add_file (dir, e->d_name, state, entries, count, err);
-        if (lenient && (rc == -EBADMSG || rc == -EPERM))
-            rc = 0;
+        if (!is_left_out (bad, rc))
+            continue;
+        if (bad->tell)
+            bad->tell (bad->arg, rc, err);
+        rc = 0;
     }
     if (rc == 0 && listed < 0)
         rc = err_sys (err, -listed, "cannot read %s", dir);
@@ -160,10 +176,10 @@ static int keyring_compare (const void *a, const void *b)
     return by_name ? by_name : strcmp (x->file.public_key, y->file.public_key);
 }
 
-/* Read all directories.  Invalid files of revoked keys are errors, those of
- * enrolled keys may be skipped.
+/* Read all directories.  Invalid files of revoked keys are not skipped without a
+ * word, those of enrolled keys may be.
  */
-static int read_places (const char *dir, bool lenient,
+static int read_places (const char *dir, const struct bad_files *bad,
                         struct keyring_entry **ret, size_t *count,
                         struct err *err)
 {
@@ -174,24 +190,25 @@ static int read_places (const char *dir, bool lenient,
         if (!fileio_join (path, sizeof (path), dir, places[i].name))
             return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
         rc = add_dir (path, ".pub", places[i].state,
-                      lenient && places[i].state != KEY_REVOKED, ret, count,
-                      err);
+                      bad && !bad->tell && places[i].state == KEY_REVOKED
+                          ? NULL : bad, ret, count, err);
     }
     return rc;
 }
 
 int keyring_list (const char *dir, struct keyring_entry **ret, size_t *count,
-                  struct err *err)
+                  keyring_bad_fn *tell, void *arg, struct err *err)
 {
+    const struct bad_files list = { tell, arg }, *bad = tell ? &list : NULL;
     int rc;
 
     *ret = NULL;
     *count = 0;
     if (access (dir, F_OK) < 0)
         return err_sys (err, errno, "cannot read %s", dir);
-    rc = add_dir (dir, ".key", KEY_OWN, false, ret, count, err);
+    rc = add_dir (dir, ".key", KEY_OWN, bad, ret, count, err);
     if (rc == 0)
-        rc = read_places (dir, false, ret, count, err);
+        rc = read_places (dir, bad, ret, count, err);
     if (rc < 0) {
         free (*ret);
         *ret = NULL;
@@ -287,6 +304,7 @@ const struct keyring_entry *keyring_next (const struct keyring *k,
 /* Read the directories again if they have changed. */
 void keyring_refresh (struct keyring *k)
 {
+    static const struct bad_files skipped = { .tell = NULL };
     int64_t now = clock_wall_ns ();
     bool fresh = k->read_ns > 0, late = now - k->read_ns > AGAIN_NS ||
                                         now < k->read_ns;
@@ -309,7 +327,7 @@ void keyring_refresh (struct keyring *k)
         return;
     forget_entries (k);
     k->read_ns = now;
-    k->rc = read_places (k->dir, true, &k->entries, &k->count, &k->err);
+    k->rc = read_places (k->dir, &skipped, &k->entries, &k->count, &k->err);
     if (k->rc == 0)
         k->rc = sort_entries (k);
     if (k->rc < 0)

@@ -69,9 +69,13 @@ int keyring_reads (struct keyring *k, const char *who,
 int keyring_security (const char *dir, struct keyring *k,
                       struct net_security *ret, struct err *err);
 
-/* List all keys, sorted by state and name.  The caller frees *ret. */
+/* List all keys, sorted by state and name.  Of each file that cannot be read, or is no
+ * key, 'bad' is told why, with a negative errno, and the others are listed; NULL: the
+ * first one fails it.  The caller frees *ret.
+ */
+typedef void keyring_bad_fn (void *arg, int rc, const struct err *why);
 int keyring_list (const char *dir, struct keyring_entry **ret, size_t *count,
-                  struct err *err);
+                  keyring_bad_fn *bad, void *arg, struct err *err);
 
 /* Create a pair. -EEXIST: there is one of that name. */
 int keyring_new (const char *dir, const char *name, struct err *err);

@@ -280,6 +280,44 @@ detach ()
     is "in the year" 1 "$(ask "SELECT count(DISTINCT job) FROM rollcall.roster_2027")"
 }
 
+# part_of_days FIRST LAST: of roster, by hand
+part_of_days ()
+{
+    ask "CREATE TABLE rollcall.roster_by_hand PARTITION OF rollcall.roster
+        FOR VALUES FROM ('$1 00:00:00Z') TO ('$2 00:00:00Z')" >/dev/null
+}
+
+@test "a part that somebody made of some days is named, and other months are pushed" {
+    local days
+
+    job one 0
+    push --migrate --all
+    job two 60
+    job three 30                    # of October
+    for days in "2026-10-01 2026-10-03" "2026-10-25 2026-11-01"; do
+        # shellcheck disable=SC2086
+        part_of_days $days
+        push --all
+        expect_status 0
+        shows "job three is left out: rollcall.roster_by_hand of rollcall.roster has only some days"
+        shows "of its month, 2026-10: make a default part, or detach that one"
+        is "jobs" 2 "$(rows job)"
+        push three
+        expect_status 73
+        ask "DROP TABLE rollcall.roster_by_hand" >/dev/null
+    done
+    # it has the days of all jobs
+    part_of_days 2026-10-20 2026-10-25
+    pushed_all 1
+    is "jobs" 3 "$(rows job)"
+    # with another one it has the whole month
+    ask "CREATE TABLE rollcall.roster_rest PARTITION OF rollcall.roster
+        FOR VALUES FROM ('2026-10-25 00:00:00Z') TO ('2026-11-01 00:00:00Z')" >/dev/null
+    job four 37
+    pushed_all 1
+    is "in the rest" 1 "$(ask "SELECT count(DISTINCT job) FROM rollcall.roster_rest")"
+}
+
 @test "names of all kinds, months of UTC, results in parts" {
     local name n=0 starts=(1790812799 1790812801 1793491199 1793491201)
 
@@ -508,14 +546,14 @@ someone_reads ()
     # older
     ask "DELETE FROM rollcall.schema_version WHERE version>2;
          DROP FUNCTION rollcall.begin_push, rollcall.remove_jobs, rollcall.let_read,
-             rollcall.make_month, rollcall.has_part;
+             rollcall.make_month, rollcall.has_parts, rollcall.lacks_part, rollcall.parts_of;
          CREATE FUNCTION rollcall.make_month(moment timestamptz) RETURNS void LANGUAGE sql AS '';
          DROP VIEW rollcall.step; CREATE TABLE rollcall.step (job bigint);
          DROP TABLE rollcall.job_rest; ALTER TABLE rollcall.job DROP COLUMN known_by;
          ALTER TABLE rollcall.cluster DROP CONSTRAINT cluster_root_key;
          DELETE FROM rollcall.schema_shape WHERE relation IN ('cluster',
-         'begin_push', 'remove_jobs', 'let_read', 'make_month', 'has_part', 'step', 'job',
-         'job_rest');
+         'begin_push', 'remove_jobs', 'let_read', 'make_month', 'has_parts', 'lacks_part',
+         'parts_of', 'step', 'job', 'job_rest');
          INSERT INTO rollcall.cluster SELECT 'zzz before', root FROM rollcall.cluster" >/dev/null
     push --all
     expect_status 66

@@ -259,6 +259,23 @@ refused_shown ()                    # STATE TEXT: by status
     stop_service
 }
 
+@test "key list: a key that cannot be read is named, and the others are listed" {
+    setup_keys
+    make_keys
+    chmod 644 keys/node1.key
+    echo nothing >keys/enrolled/node1.pub
+    run "$ROLLCALL" key list --dir keys
+    expect_status 77
+    shows "keys/node1.key" "chmod 600" "keys/enrolled/node1.pub" "server"
+    run "$ROLLCALL" key list --json --dir keys
+    expect_status 77
+    shows "chmod 600" '"name":' '"server"'
+    chmod 600 keys/node1.key
+    run "$ROLLCALL" key list --dir keys
+    expect_status 65
+    shows "keys/enrolled/node1.pub" "own"
+}
+
 hellos ()                           # of job j, that were taken
 {
     grep -c "event=agent-connected job=j " service.log

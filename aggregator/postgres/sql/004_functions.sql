@@ -37,39 +37,65 @@ BEGIN
     END IF;
 END $rest$;
 
--- Whether a table has a part, perhaps the default one, for the rows of a time.
-CREATE FUNCTION has_part(parent name, moment timestamptz) RETURNS boolean LANGUAGE plpgsql
-    STABLE SET timezone='UTC' SET search_path=rollcall, pg_catalog AS $has_part$
+-- The parts of a table, with the times of their rows: a default part has all that no other has.
+CREATE FUNCTION parts_of(parent name) RETURNS TABLE (part text, first timestamptz, behind timestamptz)
+    LANGUAGE sql STABLE SET timezone='UTC' SET search_path=rollcall, pg_catalog AS $parts_of$
+    SELECT part, coalesce(substring(bound FROM 'FROM [(]''([^'']+)')::timestamptz, '-infinity'),
+        coalesce(substring(bound FROM 'TO [(]''([^'']+)')::timestamptz, 'infinity')
+    FROM (SELECT format('%I.%I', nspname, relname), pg_get_expr(relpartbound, c.oid) FROM pg_inherits
+        JOIN pg_class c ON c.oid=inhrelid JOIN pg_namespace n ON n.oid=relnamespace
+        WHERE inhparent=parent::text::regclass) AS parts (part, bound)
+$parts_of$;
+
+-- Whether there is a part for each moment of a time.
+CREATE FUNCTION has_parts(parent name, since timestamptz, until timestamptz) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path=rollcall, pg_catalog AS $has_parts$
 DECLARE
-    part regclass;
-    yes boolean;
+    one record;
 BEGIN
-    -- the newest first
-    FOR part IN SELECT relid FROM pg_partition_tree(parent::text::regclass) WHERE isleaf
-        ORDER BY relid DESC
-    LOOP
-        EXECUTE format('SELECT %s FROM (SELECT $1 AS at) t',
-            coalesce(pg_get_partition_constraintdef(part), 'true')) INTO yes USING moment;
-        IF yes THEN
-            RETURN true;
-        END IF;
+    FOR one IN SELECT * FROM parts_of(parent) p ORDER BY p.first LOOP
+        EXIT WHEN one.first>since;
+        since := greatest(since, one.behind);
     END LOOP;
-    RETURN false;
-END $has_part$;
+    RETURN since>=until;
+END $has_parts$;
+
+-- NULL: each table has a part for the rows of a time.  Else 'PART of TABLE', which has only other
+-- days of its month; or '': none has any.
+CREATE FUNCTION lacks_part(moment timestamptz) RETURNS text LANGUAGE plpgsql
+    STABLE SET timezone='UTC' SET search_path=rollcall, pg_catalog AS $lacks_part$
+DECLARE
+    month timestamptz := date_trunc('month', moment);
+    parent name;
+BEGIN
+    FOR parent IN SELECT relname FROM pg_class JOIN schema_shape ON relation=relname
+        WHERE relnamespace='rollcall'::regnamespace AND relkind='p'
+        ORDER BY relname
+    LOOP
+        CONTINUE WHEN EXISTS (SELECT 1 FROM parts_of(parent) p WHERE p.first<=moment
+            AND p.behind>moment);
+        RETURN coalesce((SELECT p.part||format(' of rollcall.%I', parent) FROM parts_of(parent) p
+            WHERE p.first<month+interval '1 month' AND p.behind>month
+            ORDER BY p.first LIMIT 1), '');
+    END LOOP;
+    RETURN NULL;
+END $lacks_part$;
 
 -- A month's parts of all tables.  If pg_partman has the tables, they are its parts: it knows them
 -- for its retention.  Two who come at once wait for each other.  False: somebody has detached one,
--- and there is no default part, so nothing of that month can be written.
+-- or made one of some days, and there is no default part, so not all of that month can be written.
 DROP FUNCTION IF EXISTS make_month(timestamptz);
 CREATE FUNCTION make_month(moment timestamptz) RETURNS boolean LANGUAGE plpgsql
     SET timezone='UTC' SET search_path=rollcall, pg_catalog AS $make_month$
 DECLARE
-    first timestamptz := date_trunc('month', moment);
+    month timestamptz := date_trunc('month', moment);
+    next timestamptz := month+interval '1 month';
     partman name := (SELECT n.nspname FROM pg_extension e
         JOIN pg_namespace n ON n.oid=e.extnamespace WHERE e.extname='pg_partman');
     parent name;
     part name;
     its boolean := false;
+    whole boolean := true;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('rollcall month', 0));
     FOR parent IN SELECT relname FROM pg_class JOIN schema_shape ON relation=relname
@@ -80,30 +106,29 @@ BEGIN
             EXECUTE format('SELECT EXISTS (SELECT 1 FROM %I.part_config WHERE parent_table=$1)',
                 partman) INTO its USING 'rollcall.'||parent;
         END IF;
-        part := parent||to_char(first, '_YYYYMM');
+        part := parent||to_char(month, '_YYYYMM');
         BEGIN
             IF its THEN
                 EXECUTE format('SELECT %I.create_partition_time($1, ARRAY[$2])', partman)
-                    USING 'rollcall.'||parent, first;
+                    USING 'rollcall.'||parent, month;
             ELSIF to_regclass(format('rollcall.%I', part)) IS NULL THEN
                 -- so it waits for nobody who reads or pushes
                 EXECUTE format('CREATE TABLE %I (LIKE %I)', part, parent);
                 EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-                    parent, part, first, first+interval '1 month');
+                    parent, part, month, next);
             END IF;
         EXCEPTION
-            -- the default part has rows of it, or another part has the month; pg_partman says
-            -- either in its own words
+            -- the default part has rows of it, or another part has some of the month; pg_partman
+            -- says either in its own words
             WHEN check_violation OR invalid_object_definition OR raise_exception THEN
-                IF NOT has_part(parent, first) THEN
+                IF NOT EXISTS (SELECT 1 FROM parts_of(parent) p WHERE p.first<next
+                    AND p.behind>month) THEN
                     RAISE;
                 END IF;
         END;
-        IF NOT has_part(parent, first) THEN
-            RETURN false;
-        END IF;
+        whole := whole AND has_parts(parent, month, next);
     END LOOP;
-    RETURN true;
+    RETURN whole;
 END $make_month$;
 
 -- Remove jobs: by index, in the parts of their months only.

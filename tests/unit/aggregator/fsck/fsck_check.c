@@ -192,3 +192,48 @@ void fsck_mended (struct fixture *f, const char *whole)
     store_close (s);
     ledger_close (l);
 }
+
+void fsck_deliver (const char *root, const char *capture, const char *bytes,
+                   int64_t newest_ns)
+{
+    struct ledger *l = NULL;
+    struct store *s = NULL;
+    struct ledger_item item = { .kind = ITEM_ROWS, .received_ns = 6,
+                                .newest_ns = newest_ns };
+    struct ledger_place place;
+    char path[PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", root);
+    assert_int_equal (ledger_open (path, &l, NULL), 0);
+    assert_int_equal (store_open (root, l, &s, NULL), 0);
+    (void)snprintf (item.job, sizeof (item.job), "j");
+    (void)snprintf (item.capture, sizeof (item.capture), "%s", capture);
+    fsck_put (s, &item, bytes);
+    assert_int_equal (ledger_find_content (l, &item.content, &place, NULL),
+                      0);
+    assert_int_equal (store_sync (s, NULL), 0);
+    assert_int_equal (ledger_begin (l, NULL), 0);
+    assert_int_equal (ledger_add_content (l, &item.content, &item.place,
+                                          NULL), 0);
+    assert_true (ledger_add_item (l, &item, NULL) >= 0);
+    assert_int_equal (store_account (s, l, NULL), 0);
+    assert_int_equal (ledger_commit (l, NULL), 0);
+    store_committed (s);
+    store_close (s);
+    ledger_close (l);
+}
+
+off_t fsck_last_of (const char *path, const char *text)
+{
+    static char bytes[65536];
+    int fd = open (path, O_RDONLY);
+    ssize_t n = pread (fd, bytes, sizeof (bytes), 0);
+    off_t at = -1;
+
+    (void)close (fd);
+    for (ssize_t i = 0; i + (ssize_t)strlen (text) <= n; i++) {
+        if (memcmp (bytes + i, text, strlen (text)) == 0)
+            at = i;
+    }
+    return at;
+}

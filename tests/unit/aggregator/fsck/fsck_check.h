@@ -56,6 +56,13 @@ void fsck_whole (const char *root, char out[16]);
  */
 void fsck_mended (struct fixture *f, const char *whole);
 
+/* The last place in a file where a text stands. */
+off_t fsck_last_of (const char *path, const char *text);
+
+/* Rows of rank 0 come, into a root that is there. */
+void fsck_deliver (const char *root, const char *capture, const char *bytes,
+                   int64_t newest_ns);
+
 /* Append the bytes as a chunk, and the item. */
 void fsck_put (struct store *s, struct ledger_item *item, const char *bytes);
 

@@ -1,9 +1,8 @@
-/* tests/unit/aggregator/jobs/test_jobs_choice.c - who goes to which job, their
- * names, and hostile evidence
+/* tests/unit/aggregator/jobs/test_jobs_choice.c - who goes to which job, and
+ * hostile evidence
  */
 #include "aggregator/jobs/divide_check.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,65 +178,6 @@ static void test_any_order (void **state)
         assert_string_equal (jobs.jobs[k].name, names[k]);
 }
 
-/* Two jobs whose first captures are alike have two names. */
-static void test_names_differ (void **state)
-{
-    (void)state;
-    for (int k = 0; k < 3; k++) {
-        struct capture *c = anonymous (add (0, 0, 0));
-
-        (void)snprintf (c->name, sizeof (c->name), "rank_0");
-        c->order_ns = NOW;
-        c->world_size = 4 + k;
-    }
-    assert_int_equal (divide (), 3);
-    for (size_t i = 0; i < 3; i++)
-        assert_string_not_equal (jobs.jobs[i].name,
-                                 jobs.jobs[(i + 1) % 3].name);
-}
-
-static void find (const char *what, int rc, size_t job)
-{
-    struct err err = { "" };
-    size_t i = JOBS_NONE;
-
-    assert_int_equal (jobs_find (&jobs, what, &i, &err), rc);
-    if (rc == 0)
-        assert_int_equal (i, job);
-    else
-        assert_string_not_equal (err.text, "");
-}
-
-static void test_find (void **state)
-{
-    static const char *const ids[] = { "run", "run-2", "2", "4", "5000" };
-
-    (void)state;
-    for (int i = 0; i < 5; i++) {       // the last is the newest
-        struct capture *c = add (0, 100 + i, NOW + 100 * i * S);
-
-        (void)snprintf (c->evidence.job, sizeof (c->evidence.job), "%s",
-                        ids[i]);
-    }
-    assert_int_equal (divide (), 5);
-    find ("1", 0, 0);
-    find ("run", 0, 4);
-    find ("run-", 0, 3);
-    find ("5000", 0, 0);
-    find ("50", 0, 0);
-    find ("3", 0, 2);
-    find ("2", -EINVAL, 0);             // that is the name of 3
-    find ("4", -EINVAL, 0);
-    find ("r", -EINVAL, 0);
-    find ("0", -ENOENT, 0);
-    find ("6", -ENOENT, 0);
-    find (" 1", -ENOENT, 0);
-    find ("+1", -ENOENT, 0);
-    find ("-1", -ENOENT, 0);
-    find ("", -ENOENT, 0);
-    find ("18446744073709551617", -ENOENT, 0);
-}
-
 /* ---- hostile evidence ---- */
 
 /* It comes over the wire: any number of 64 bits may be there. */
@@ -317,8 +257,6 @@ int main (void)
         CASE (test_clocks_are_right),
         CASE (test_clock_saw_one_job),
         CASE (test_any_order),
-        CASE (test_names_differ),
-        CASE (test_find),
         CASE (test_extreme_numbers),
         CASE (test_empty_samples),
         CASE (test_many_steps),

@@ -16,6 +16,7 @@ static unsigned refused_at;     // which begin is refused; 0: none
 static char rebinds[8];         // what each begin said of that
 static char again[80];          // whose sums were taken back
 static char month[40];          // the last that was made
+static char lacking[40];        // a time that is asked for
 static bool is_detached;        // it has no part, though
 static unsigned commits, rollbacks, begun;
 static int open_rc;             // of results
@@ -109,6 +110,10 @@ int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
     if (strstr (sql, "make_month")) {
         PRINT (month, "%s", values[0]);
         return fn (arg, (const char *const[]){ is_detached ? "f" : "t" });
+    }
+    if (strstr (sql, "lacks_part")) {
+        PRINT (lacking, "%s", values[0]);
+        return fn (arg, (const char *const[]){ is_detached ? "" : NULL });
     }
     if (strstr (sql, "UPDATE job SET sum=0"))
         PRINT (again, "%s", values[0]);
@@ -273,6 +278,7 @@ static void test_month (void **state)
     is_detached = false;
     assert_int_equal (sums.no_part, 1);
     assert_int_equal (sums.jobs, 0);
+    assert_string_equal (lacking, "-1");
     close_catalogue (&o);
 }
 

@@ -114,6 +114,28 @@ static void test_words (void **state)
     has_not (text, "there");
 }
 
+static void check_request (struct json *request, const char *want)
+{
+    char *text = json_print (request, false);
+
+    assert_string_equal (text, want);
+    free (text);
+    json_free (request);
+}
+
+/* Of words that no command line had. */
+static void test_made (void **state)
+{
+    (void)state;
+    check_request (cli_view_words ("status", NULL, NULL),
+                   "{\"do\":\"view\",\"verb\":\"status\",\"options\":[],"
+                   "\"operands\":[]}");
+    check_request (cli_view_words ("archive", (const char *[]){ "--json", NULL },
+                                   (const char *[]){ "ls", "j", NULL }),
+                   "{\"do\":\"view\",\"verb\":\"archive\",\"options\":"
+                   "[\"--json\"],\"operands\":[\"ls\",\"j\"]}");
+}
+
 int __wrap_control_hear (int fd, struct json **answer, struct err *err);
 
 int __wrap_control_hear (int fd, struct json **answer, struct err *err)
@@ -138,6 +160,7 @@ static void test_killed (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test (test_words),
+                                        cmocka_unit_test (test_made),
                                         cmocka_unit_test (test_killed) };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -43,7 +43,7 @@ static void test_life (void **state)
     assert_int_equal (keyring_revoke ("keys", "node", NULL), -ENOENT);
     assert_int_equal (keyring_enrol ("keys", "other", first, -1, NULL, NULL),
                       -EKEYREVOKED);
-    assert_int_equal (keyring_list ("keys", &list, &n, NULL), 0);
+    assert_int_equal (keyring_list ("keys", &list, &n, NULL, NULL, NULL), 0);
     assert_int_equal (n, 3);
     assert_int_equal (list[0].state, KEY_OWN);
     assert_string_equal (list[0].file.secret_key, "");

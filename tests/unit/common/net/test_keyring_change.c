@@ -166,7 +166,7 @@ static void test_use (void **state)
     assert_int_equal (access ("used", F_OK), -1);
     assert_int_equal (keyring_enrol ("used", "eve", k.public_key, -1, &reads, NULL),
                       0);
-    assert_int_equal (keyring_list ("used", &list, &n, NULL), 0);
+    assert_int_equal (keyring_list ("used", &list, &n, NULL, NULL, NULL), 0);
     assert_int_equal (n, 1);
     assert_string_equal (list[0].file.reads, "eve");
     assert_string_equal (list[0].file.hosts, "");
