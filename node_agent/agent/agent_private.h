@@ -212,7 +212,8 @@ struct end {
     bool roll_whole;            // as ROLL said
     char roll_text[MESSAGE_TEXT_MAX];
     bool complete;              // every rank is present, nothing is left here
-    int64_t asked_ns, deaf_ns;  // see exit_deaf_ns; the sum of it
+    int64_t asked_ns, deaf_ns;  // see clock_missed_ns; the sum of it,
+    int64_t commands_deaf_ns;   // and what it was at commands_ns
     int status;                 // the exit status
 };
 
@@ -289,8 +290,8 @@ bool agent_is_at_first_choice (const struct agent *a);
 /* Move to another one if one is away, or back: now and then by a timer. */
 void agent_look_at_targets (void *arg);
 
-/* Call it before silence is judged: silence while this process did not listen
- * is none.
+/* Call it before silence is judged, or the deadline, and once a second: time in
+ * which this process was stopped counts for neither.
  */
 void agent_look_whether_deaf (struct agent *a);
 
@@ -330,6 +331,12 @@ void agent_stop (struct agent *a, int status, const char *why);
  * none (--once).
  */
 bool agent_is_draining (const struct agent *a);
+
+/* How long ago all COMMANDs have ended, or this agent has begun, without the time
+ * in which it was stopped.
+ */
+int64_t agent_ended_for_ns (const struct agent *a);
+int64_t agent_began_for_ns (const struct agent *a);
 
 /* Whether a part of the deadline (1: all, 2: half of it) has passed since all
  * COMMANDs ended.
@@ -512,8 +519,8 @@ void agent_close_wrappers (struct agent *a);
  */
 int agent_recall_wrappers (struct agent *a, struct err *err);
 
-/* Wrappers of an earlier agent that have not come back by 'now' are dead. */
-void agent_check_rejoined (struct agent *a, int64_t now);
+/* Wrappers of an earlier agent that have not come back by now are dead. */
+void agent_check_rejoined (struct agent *a);
 
 /* Send a message to all wrappers: type and members of control/control.h. */
 void agent_tell_wrappers (struct agent *a, const char *type, const char *text,

@@ -211,6 +211,7 @@ void agent_scan (void *arg)
     int64_t began = clock_mono_ns (), took;
     int rc;
 
+    agent_look_whether_deaf (a);
     a->search.waiting = false;
     a->search.scan_began_ns = began;
     agent_check_analyses (a);
