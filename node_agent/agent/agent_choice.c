@@ -16,6 +16,7 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_delivery.h"
 #include "base/clock.h"
 
 #include <errno.h>

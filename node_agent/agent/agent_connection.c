@@ -6,6 +6,8 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_delivery.h"
+#include "agent/agent_local.h"
 #include "base/clock.h"
 
 #include <stdio.h>

@@ -5,6 +5,9 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
+#include "agent/agent_delivery.h"
+#include "agent/agent_local.h"
 #include "base/clock.h"
 
 #include <errno.h>

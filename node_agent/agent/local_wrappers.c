@@ -3,8 +3,9 @@
  * A wrapper connects, says hello for its rank, and reports how its COMMAND
  * ended.  The spool keeps this, so that the next agent knows the ranks, too.
  */
-#include "agent/local_ranks.h"
+#include "agent/agent_local.h"
 
+#include "agent/agent_captures.h"
 #include "base/clock.h"
 #include "control/control.h"
 #include "store/fileio.h"
