@@ -37,7 +37,7 @@ struct answer {
     bool ended;                 // it has ended
     bool failed;                // what was printed is not hashed
     struct message end;         // what is to be said then
-    int64_t heard_ns;
+    int64_t silent_ns;          // by looks at it: who was stopped heard nobody
     struct answer *next;
 };
 
@@ -226,7 +226,8 @@ static void on_silence (void *arg)
 {
     struct answer *x = arg;
 
-    if (clock_mono_ns () - x->heard_ns >= SILENT_NS ||
+    x->silent_ns += PROBE_NS;
+    if (x->silent_ns >= SILENT_NS ||
         loop_add_timer (x->all->loop, PROBE_NS, on_silence, x) < 0)
         answer_drop (x);
     else
@@ -280,8 +281,7 @@ struct answer *answers_begin (struct answers *a, const struct net_peer *to,
         return NULL;
     }
     *x = (struct answer){ .all = a, .to = *to, .item = item,
-                          .fds = { -1, -1 }, .heard_ns = clock_mono_ns (),
-                          .next = a->list };
+                          .fds = { -1, -1 }, .next = a->list };
     a->list = x;
     rc = open_streams (x, pipes);
     if (rc == 0)
@@ -336,7 +336,7 @@ void answers_more (struct answers *a, const struct net_peer *from,
                         "started again, or has ended the answer");
         return;
     }
-    x->heard_ns = clock_mono_ns ();
+    x->silent_ns = 0;
     sent = x->offset[ANSWER_OUT] + x->offset[ANSWER_SAID];
     most = m->size > sent ? m->size - sent : 0;
     if (most >= x->nheld)

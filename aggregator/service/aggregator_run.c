@@ -21,6 +21,7 @@
 #define FAREWELL_NS (3 * NS_PER_S)      // for agents to hear that it is over
 #define FAREWELL_REPEAT_NS (50 * NS_PER_MS)
 #define RESULT_NAME "result.json"
+#define TURN_NS NS_PER_S        // between turns at most, mostly
 
 /* From here on offers are not answered, and agents keep their items.  Chunks
  * that were requested before may still arrive.
@@ -92,12 +93,30 @@ static void log_nobody (const struct aggregator *a, const struct job *j)
                    (int)(HELLO_LIMIT_NS / NS_PER_S));
 }
 
+/* A run that is over tells its agents so, and they end: it must not seem to be
+ * over because this process, or the whole machine, stood still.
+ */
+static void look_whether_deaf (struct aggregator *a, struct served *s,
+                               int64_t now)
+{
+    int64_t ns = clock_missed_ns (&a->last_turn_ns, now, TURN_NS);
+
+    if (ns == 0)
+        return;
+    a->last_peer_ns += ns;
+    if (!s)
+        return;
+    job_was_deaf (&s->job, ns, now);
+    s->ended_ns += s->ended_ns > 0 ? ns : 0;
+}
+
 void aggregator_check_run (struct aggregator *a, int64_t now)
 {
     struct served *s = aggregator_job (a, a->opt->job);
     char name[AGGREGATOR_NAME_MAX];
     const struct job_agent *lost;
 
+    look_whether_deaf (a, s, now);
     if (!s || a->building || a->over)
         return;
     while ((lost = job_lose_silent (&s->job, now, SILENCE_LIMIT_NS)))

@@ -271,6 +271,15 @@ int job_done (struct job *j, struct job_agent *a, const char *text,
     return set_text (j, a, &a->text, text);
 }
 
+void job_was_deaf (struct job *j, int64_t ns, int64_t now_ns)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        int64_t *heard = &j->agents[i].heard_ns;
+
+        *heard = *heard < now_ns - ns ? *heard + ns : now_ns;
+    }
+}
+
 const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
                                          int64_t limit_ns)
 {

@@ -113,6 +113,9 @@ int job_done (struct job *j, struct job_agent *a, const char *text,
 struct job_use job_rank_adds (const struct job *j, const struct message *m);
 struct job_use job_text_adds (const char *text);
 
+/* This process did not listen for so long: then silence says nothing. */
+void job_was_deaf (struct job *j, int64_t ns, int64_t now_ns);
+
 /* Mark an agent as lost that was silent for 'limit_ns'; NULL: none. */
 const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
                                          int64_t limit_ns);

@@ -32,6 +32,14 @@ int64_t clock_wall_ns (void)
     return read_clock (CLOCK_REALTIME);
 }
 
+int64_t clock_missed_ns (int64_t *last_ns, int64_t now_ns, int64_t each_ns)
+{
+    int64_t ns = *last_ns > 0 ? now_ns - *last_ns : 0;
+
+    *last_ns = now_ns;
+    return ns > 2 * each_ns ? ns - each_ns : 0;
+}
+
 void clock_text (int64_t wall_ns, char out[CLOCK_TEXT_MAX])
 {
     time_t sec = (time_t)(wall_ns / NS_PER_S);

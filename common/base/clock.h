@@ -19,6 +19,14 @@ int64_t clock_wall_ns (void);       // since the Unix epoch
  */
 int64_t clock_ns (const struct timespec *t);
 
+/* A process that is stopped, swapped out or busy hears nobody, so that silence
+ * means nothing: how much of the time since the last call it did not listen, if it
+ * calls this every 'each_ns'.  What is left counts as one 'each_ns', so that a
+ * process that is always slow still notices who is gone.  *last_ns: the time of the
+ * last call, 0 at first.
+ */
+int64_t clock_missed_ns (int64_t *last_ns, int64_t now_ns, int64_t each_ns);
+
 /* Write a date as text that strcmp orders: 2026-01-31T12:00:00.000Z */
 #define CLOCK_TEXT_MAX 40
 void clock_text (int64_t wall_ns, char out[CLOCK_TEXT_MAX]);

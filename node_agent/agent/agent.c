@@ -7,6 +7,10 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
+#include "agent/agent_delivery.h"
+#include "agent/agent_end.h"
+#include "agent/agent_local.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/keys.h"

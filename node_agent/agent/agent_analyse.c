@@ -7,6 +7,7 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
 #include "offline_analysis/process.h"
 #include "base/clock.h"
 #include "base/cmp.h"

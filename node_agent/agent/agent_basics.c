@@ -37,10 +37,21 @@ bool agent_is_draining (const struct agent *a)
     return a->end.commands_ns > 0 || a->opt->once;
 }
 
+int64_t agent_ended_for_ns (const struct agent *a)
+{
+    return clock_mono_ns () - a->end.commands_ns -
+           (a->end.deaf_ns - a->end.commands_deaf_ns);
+}
+
+int64_t agent_began_for_ns (const struct agent *a)
+{
+    return clock_mono_ns () - a->life.began_ns - a->end.deaf_ns;
+}
+
 bool agent_is_past_deadline (const struct agent *a, int part)
 {
     return a->end.commands_ns > 0 &&
-           clock_mono_ns () - a->end.commands_ns > a->opt->deadline_ns / part;
+           agent_ended_for_ns (a) > a->opt->deadline_ns / part;
 }
 
 int64_t agent_quiet_ns (const struct agent *a)
@@ -62,7 +73,7 @@ bool agent_awaits_policy (const struct agent *a)
     int64_t limit_ns = a->opt->once ? AGENT_POLICY_ONCE_NS : AGENT_POLICY_NS;
 
     return a->opt->raw && !a->wants.known &&
-           clock_mono_ns () - a->life.began_ns < limit_ns;
+           agent_began_for_ns (a) < limit_ns;
 }
 
 bool agent_awaits_wants (const struct agent *a)

@@ -16,7 +16,7 @@
  */
 #include "agent/agent_private.h"
 
-#include "agent/exit_rule.h"
+#include "agent/agent_delivery.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -26,18 +26,32 @@
 #define LOOK_NS NS_PER_S
 #define PROBE_NS (10 * NS_PER_S)        // that a probe may take, at most
 
+/* The order of what was met and heard stays. */
+static void connection_was_deaf (struct connection *c, int64_t ns, int64_t now)
+{
+    int64_t *const times[] = { &c->met_ns, &c->closed_ns };
+
+    for (size_t i = 0; i < sizeof (times) / sizeof (*times); i++) {
+        if (*times[i] > 0)
+            *times[i] = *times[i] < now - ns ? *times[i] + ns : now;
+    }
+}
+
 /* Whoever was stopped, or read a hundred thousand captures, has yet to hear what
  * came meanwhile.
  */
 void agent_look_whether_deaf (struct agent *a)
 {
-    int64_t ns = exit_deaf_ns (&a->end.asked_ns, clock_mono_ns ());
+    int64_t now = clock_mono_ns ();
+    int64_t ns = clock_missed_ns (&a->end.asked_ns, now, LOOK_NS);
 
     if (ns == 0)
         return;
     a->end.deaf_ns += ns;
     ship_was_deaf (a->ship, ns);
     choice_was_deaf (&a->targets.choice, ns);
+    for (unsigned i = 0; i < SPOOL_COPIES_ALL; i++)
+        connection_was_deaf (&a->connection[i], ns, now);
 }
 
 /* ---- names ---- */

@@ -6,6 +6,8 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_delivery.h"
+#include "agent/agent_local.h"
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -166,9 +168,11 @@ void agent_on_problem (void *arg, unsigned copy, enum net_problem what,
                        const char *text)
 {
     struct agent *a = arg;
-    bool refused = what == NET_KEY_REFUSED || what == NET_NOT_ALIKE ||
-                   (what == NET_CLOSED && closed_for_good (a, copy));
+    bool refused;
 
+    agent_look_whether_deaf (a);
+    refused = what == NET_KEY_REFUSED || what == NET_NOT_ALIKE ||
+              (what == NET_CLOSED && closed_for_good (a, copy));
     if (what == NET_UNREACHED)
         a->connection[copy].closed_ns = 0;
     if (!refused || keeps_trying (a))

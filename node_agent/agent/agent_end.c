@@ -6,6 +6,10 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
+#include "agent/agent_delivery.h"
+#include "agent/agent_end.h"
+#include "agent/agent_local.h"
 #include "agent/exit_rule.h"
 #include "base/clock.h"
 #include "base/counter.h"
@@ -355,11 +359,13 @@ static int64_t count_stand_ins (const struct targets *t)
 }
 
 /* Why this process is no longer needed, or NULL. */
-static const char *useless (const struct agent *a, int64_t now)
+static const char *useless (const struct agent *a)
 {
+    int64_t now = clock_mono_ns ();
     const struct exit_facts l = {
-        .now_ns = now, .began_ns = a->life.began_ns + a->end.deaf_ns,
-        .heard_ns = ship_heard_ns (a->ship), .ended_ns = a->end.commands_ns,
+        .now_ns = now, .began_ns = now - agent_began_for_ns (a),
+        .heard_ns = ship_heard_ns (a->ship),
+        .ended_ns = a->end.commands_ns > 0 ? now - agent_ended_for_ns (a) : 0,
         .deadline_ns = a->opt->deadline_ns, .run = a->opt->run_dir,
         .once = a->opt->once, .joined = a->local.ranks,
         .served = a->opt->once || a->opt->no_roll,
@@ -415,7 +421,7 @@ static bool all_joined (const struct agent *a)
     return a->opt->finish ||
            (a->opt->local_size > 0 &&
             agent_count_ranks (a) >= a->opt->local_size) ||
-           clock_mono_ns () - a->end.commands_ns > STRAGGLER_NS;
+           agent_ended_for_ns (a) > STRAGGLER_NS;
 }
 
 /* A service sends no ROLL: the run ends here when it has received this host's
@@ -433,15 +439,14 @@ void agent_on_said (void *arg)
 void agent_check_exit_rule (void *arg)
 {
     struct agent *a = arg;
-    int64_t now = clock_mono_ns ();
     char text[MESSAGE_TEXT_MAX];
     const char *why;
 
     agent_look_whether_deaf (a);
-    why = useless (a, now);
+    why = useless (a);
     if (life_is_over (&a->life))        // end_rolled continues
         return;
-    agent_check_rejoined (a, now);
+    agent_check_rejoined (a);
     if (a->opt->no_roll && !a->opt->finish && agent_is_past_deadline (a, 1) &&
         life_take (&a->life, LIFE_DEADLINE, NULL))
         return;
@@ -481,6 +486,7 @@ static bool holds (void *arg, unsigned guard)
 static void search_all (struct agent *a)
 {
     a->end.commands_ns = clock_mono_ns ();
+    a->end.commands_deaf_ns = a->end.deaf_ns;
     a->search.scans_after_end = 0;
     agent_scan (a);
     agent_search (a);

@@ -3,8 +3,10 @@
  * The spool records losses, so that every later agent reports them, too.  This
  * file also explains why a rank has no capture.
  */
-#include "agent/local_ranks.h"
+#include "agent/agent_private.h"
 
+#include "agent/agent_delivery.h"
+#include "agent/agent_local.h"
 #include "base/buf.h"
 #include "base/counter.h"
 #include "base/units.h"

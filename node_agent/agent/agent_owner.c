@@ -8,6 +8,8 @@
  */
 #include "agent/agent_owner_private.h"
 
+#include "agent/agent_end.h"
+#include "agent/agent_local.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "extract/extract.h"

@@ -1,12 +1,16 @@
-/* node_agent/agent/agent_private.h - rollcall-agent, between its files
+/* node_agent/agent/agent_private.h - rollcall-agent, between its files: its state,
+ * and what all of them use
  *
- * Each file calls only those above it in this list, and what has a header of
- * its own: agent_life, capture_object, exit_rule, sealer.
+ * What they do for each other is in agent_local.h (ranks, wrappers and runs of this
+ * host), agent_captures.h (from being found to being released), agent_delivery.h
+ * (aggregators) and agent_end.h.  Each file calls only those above it in this
+ * list, and what has a header of its own: agent_life, capture_object, exit_rule,
+ * sealer.
  *
  * agent_choice.c      which of several aggregators it delivers to
  * agent_second.c      the second copy, if only one aggregator is there
  * agent_basics.c      what all of them use
- * local_ranks.[ch]    the ranks of this host
+ * local_ranks.c       the ranks of this host
  * agent_process_reports.c  what COMMANDs report of themselves
  * agent_runs.c        what other runs on this host are told, and say
  * agent_owner.c       whose a capture in a shared directory is
@@ -212,7 +216,8 @@ struct end {
     bool roll_whole;            // as ROLL said
     char roll_text[MESSAGE_TEXT_MAX];
     bool complete;              // every rank is present, nothing is left here
-    int64_t asked_ns, deaf_ns;  // see exit_deaf_ns; the sum of it
+    int64_t asked_ns, deaf_ns;  // see clock_missed_ns; the sum of it,
+    int64_t commands_deaf_ns;   // and what it was at commands_ns
     int status;                 // the exit status
 };
 
@@ -249,78 +254,6 @@ struct agent {
     char *status_text;          // the latest text for rollcall status
 };
 
-/* ---- agent_choice.c ---- */
-
-/* Read which aggregators there are, and the keys for them; -ENOKEY, or as
- * endpoints_read.  agent_close_targets always cleans up.
- */
-int agent_open_targets (struct agent *a, struct err *err);
-void agent_close_targets (struct agent *a);
-
-/* Begin to deliver to the first choices. */
-int agent_open_ship (struct agent *a, const struct ship_events *events,
-                     struct err *err);
-
-/* Where a copy goes now; where all of them go, and those of raw files that do
- * not go with the rows ("": none), for people.
- */
-const char *agent_endpoint (const struct agent *a, unsigned copy);
-const char *agent_endpoints (const struct agent *a,
-                             char out[MESSAGE_TEXT_MAX]);
-const char *agent_raw_endpoints (const struct agent *a,
-                                 char out[MESSAGE_TEXT_MAX]);
-
-/* Which raw files are wanted has changed: they may go elsewhere.  Whether a
- * copy has raw files.
- */
-void agent_route (struct agent *a);
-bool agent_gives_raw_to (const struct agent *a, unsigned copy);
-
-/* Keep the name of the aggregator whose mark the spool has for a copy; the name
- * before that, if it is another one ("": not known), or NULL.
- */
-void agent_keep_holder (struct agent *a, unsigned copy);
-const char *agent_former_holder (const struct agent *a, unsigned copy,
-                                 char out[MESSAGE_NAME_MAX]);
-
-/* Whether no aggregator stands in for another one. */
-bool agent_is_at_first_choice (const struct agent *a);
-
-/* Move to another one if one is away, or back: now and then by a timer. */
-void agent_look_at_targets (void *arg);
-
-/* Call it before silence is judged: silence while this process did not listen
- * is none.
- */
-void agent_look_whether_deaf (struct agent *a);
-
-/* ---- agent_second.c ---- */
-
-/* Items that only one aggregator has acknowledged, of which the second copy is not
- * known to be in its object store.
- */
-uint64_t agent_count_kept (const struct agent *a);
-
-/* Why there is no second copy, and will be none soon; "": there is, or will be. */
-const char *agent_lacks_second (const struct agent *a,
-                                char out[MESSAGE_TEXT_MAX]);
-void agent_tell_second (struct agent *a);       // when that changes
-
-/* Whose acknowledgement is enough, for people: of those who have a store that
- * stands in, else of all that are chosen.
- */
-const char *agent_acknowledging (const struct agent *a,
-                                 char out[MESSAGE_TEXT_MAX]);
-
-/* Whether the store may have what is kept soon: it is asked to hurry. */
-bool agent_awaits_store (struct agent *a);
-
-/* What the end leaves here of that, or "". */
-void agent_name_kept (const struct agent *a, char *out, size_t size);
-
-/* Log whether an object store stands in for an aggregator, when that changes. */
-void agent_tell_keeper (struct agent *a);
-
 /* ---- agent_basics.c ---- */
 
 /* Write a note of this host to the log and to the job's summary.  The summary
@@ -336,6 +269,12 @@ void agent_stop (struct agent *a, int status, const char *why);
  * none (--once).
  */
 bool agent_is_draining (const struct agent *a);
+
+/* How long ago all COMMANDs have ended, or this agent has begun, without the time
+ * in which it was stopped.
+ */
+int64_t agent_ended_for_ns (const struct agent *a);
+int64_t agent_began_for_ns (const struct agent *a);
 
 /* Whether a part of the deadline (1: all, 2: half of it) has passed since all
  * COMMANDs ended.
@@ -384,330 +323,5 @@ bool agent_is_below (const char *path, const char *dir);
  */
 void agent_set_done (struct agent *a, bool done);
 void agent_recall_done (struct agent *a);       // of an earlier agent
-
-/* ---- local_ranks.c ---- */
-
-/* A COMMAND here started this rank.  False: its wrapper is not known yet. */
-bool agent_rank_began (struct agent *a, const struct process_report *t);
-
-/* MPI gave a process of a COMMAND here its rank.  False as above. */
-bool agent_rank_by_mpi (struct agent *a, const struct process_report *t);
-
-bool agent_has_rank (struct agent *a, int64_t rank);
-bool agent_all_ended (const struct agent *a);   // false while there are none
-int64_t agent_count_ranks (const struct agent *a);      // that have joined
-
-/* ---- agent_process_reports.c ---- */
-
-/* Check whether processes of COMMANDs reported that they are ranks
- * (world/process_reports.h): now and then by a timer.  'arg' is the agent.
- */
-void agent_look_at_reports (void *arg);
-
-/* Read the reports again, even if nothing is new. */
-void agent_read_reports (struct agent *a);
-void agent_remove_reports (const struct agent *a);
-
-/* ---- agent_runs.c ---- */
-
-/* Watch this directory, which belongs to no run, for captures of this run. */
-void agent_share_dir (struct agent *a, const char *dir);
-
-/* Whether another run watches one of our directories. */
-bool agent_has_rivals (const struct agent *a);
-
-/* ---- agent_owner.c ---- */
-
-/* Become known to the agents of other runs on this host. 0 or -errno;
- * agent_close_owners always cleans up.
- */
-int agent_open_owners (struct agent *a, struct err *err);
-void agent_close_owners (struct agent *a);
-
-/* Whose a capture in a shared directory is.  One that stays in doubt is
- * reported to the log and the summary, and is foreign.
- */
-enum watch_owner agent_owner (struct agent *a, const char *path);
-size_t agent_count_doubtful (const struct agent *a);
-
-/* A sentence about the captures in doubt, for a rank without another reason;
- * false: there are none.
- */
-bool agent_explain_doubt (const struct agent *a, char *out, size_t size);
-
-/* A COMMAND begins, or began at 'since_ns' (since 1970), below this wrapper. */
-void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns);
-
-/* ---- agent_losses.c ---- */
-
-/* Report losses of earlier agents to the log and the summary; what can still be
- * read again is not a loss yet.  At the end, report those too.
- */
-void agent_recall_losses (struct agent *a);
-void agent_explain_losses (struct agent *a);
-
-/* Whether anything is lost, or was refused. */
-bool agent_has_losses (struct agent *a);
-
-/* A sentence about all that will not be delivered; "" if there is none. */
-void agent_sum_up (struct agent *a, char *text, size_t size);
-
-/* Tell the aggregator how each rank ended, and for ranks without a capture
- * where it was looked for.
- */
-void agent_explain_ranks (struct agent *a);
-
-/* ---- disk_pressure.c ---- */
-
-/* Parse the options. */
-void agent_open_disk_pressure (struct agent *a);
-void agent_close_disk_pressure (struct agent *a);
-
-/* Captures are also written below 'dir': watch its file system's space. */
-void agent_add_disk (struct agent *a, const char *dir);
-
-/* Tell the sealer's thread how far to give way to the job. */
-void agent_give_way (struct agent *a);
-
-/* Whether another capture may be read into the spool: 1 yes; 0 not yet; -EDQUOT
- * never (--when-full refuse, already noted).  'again': it was sealed before and
- * has been analysed.
- */
-int agent_has_disk_space (struct agent *a, const char *capture, bool again);
-
-/* A write found the spool's disk full: read nothing more for a while. */
-void agent_ran_out (struct agent *a, const struct err *why);
-
-/* Whether the spool was full, and takes captures again from now on. */
-bool agent_has_room_again (struct agent *a);
-
-/* Whether a file system with captures is nearly full, so that the job's
- * profiler will fail there; that is logged once each time.
- */
-bool agent_check_disks (struct agent *a);
-
-/* Whether the aggregator confirmed within 10 seconds that it has everything it
- * acknowledged.  Nothing is released otherwise.
- */
-bool agent_is_confirmed (const struct agent *a);
-
-/* Finish removals that an earlier agent began, once, as soon as the aggregator
- * has confirmed that it has everything it acknowledged.  True: captures were
- * put back instead, and have to be searched for.
- */
-bool agent_go_on_removing (struct agent *a);
-
-/* Release some of the captures that may be removed, more of them if a disk is
- * 'full'.  Release one more at the end; false: there is none.
- */
-void agent_release_some (struct agent *a, bool full);
-bool agent_release_next (struct agent *a);
-
-/* ---- local_wrappers.c ---- */
-
-/* Listen for wrappers, if this is the agent of a run. 0 or -errno;
- * agent_close_wrappers always cleans up.
- */
-int agent_open_wrappers (struct agent *a, struct err *err);
-
-/* Forget all wrappers and ranks, and kill what ended COMMANDs left running. */
-void agent_close_wrappers (struct agent *a);
-
-/* Restore from the spool what wrappers told an earlier agent; everything else
- * must be open. 0 or -errno.
- */
-int agent_recall_wrappers (struct agent *a, struct err *err);
-
-/* Wrappers of an earlier agent that have not come back by 'now' are dead. */
-void agent_check_rejoined (struct agent *a, int64_t now);
-
-/* Send a message to all wrappers: type and members of control/control.h. */
-void agent_tell_wrappers (struct agent *a, const char *type, const char *text,
-                          bool complete);
-
-/* ---- agent_connection.c ---- */
-
-/* NULL if the aggregator is heard, else "not-connected" or "refused"; 'why'
- * gets the reason, if it is known.
- */
-const char *agent_not_connected (const struct agent *a,
-                                 char why[MESSAGE_TEXT_MAX]);
-
-/* Log changes of this, and repeat it once a minute while it lasts: now and then
- * by a timer.
- */
-void agent_look_at_connection (void *arg);
-
-/* The text 'end' followed by why the aggregator is not heard. */
-void agent_explain_end (struct agent *a, const char *end,
-                        char text[MESSAGE_TEXT_MAX]);
-
-/* Handlers of struct ship_events. */
-void agent_on_connected (struct agent *a, unsigned copy);
-void agent_on_refused (void *arg, unsigned copy, enum refusal reason,
-                       const char *why);
-void agent_on_problem (void *arg, unsigned copy, enum net_problem what,
-                       const char *text);
-
-/* ---- agent_analyse.c ---- */
-
-/* Resume the analyses that an earlier agent had queued. 0 or -errno;
- * agent_close_analyses kills running ones, and must always be called.
- */
-int agent_open_analyses (struct agent *a, struct err *err);
-void agent_close_analyses (struct agent *a);
-
-/* Whether the capture is being analysed now: it is handed on again afterwards.
- */
-bool agent_is_analysing (const struct agent *a, const char *path);
-
-/* Add what is known of the analysis of a settled capture to its fingerprint.
- * -EAGAIN: nothing is known before the next search.
- */
-int agent_recall_analysis (struct agent *a, struct watch_settled *s,
-                           struct sealer_analysis *ret);
-
-/* A capture is about to be sealed: true if it has to be analysed first.
- * Recorded for a later agent, whether the sealing succeeds or not.
- */
-bool agent_plan_analysis (struct agent *a, const struct sealed *s);
-
-/* A capture was sealed: true if it has to be analysed, and then sealed again.
- */
-bool agent_take_analysis (struct agent *a, const struct sealed *s);
-
-/* A capture settled that an earlier agent had sealed: true if it has to be
- * analysed, because that agent could not or had no program for it.
- */
-bool agent_resume_analysis (struct agent *a, const char *path);
-
-/* A capture cannot be sealed: keep what is known of its analysis for another
- * try; nothing waits for it.
- */
-void agent_hold_analysis (struct agent *a, const char *path);
-void agent_forget_analysis (struct agent *a, const char *path);
-
-/* Number of captures to be analysed, or to be sealed after their analysis. */
-size_t agent_open_count (const struct agent *a);
-
-/* Report the captures whose analysis took more than half of the deadline. */
-void agent_note_analyses (struct agent *a);
-
-/* Periodic work: forget analyses of captures that are gone, and give way. */
-void agent_check_analyses (struct agent *a);
-
-/* ---- agent_captures.c ---- */
-
-/* Report what the spool found when it was opened; everything else must be open.
- * 0 or -errno.
- */
-int agent_recall_captures (struct agent *a, struct err *err);
-
-/* Log how many captures, settled since the last call, an earlier agent
- * delivered and nobody will release.
- */
-void agent_tell_kept (struct agent *a);
-
-/* Handle a settled capture: see watch_scan. */
-int agent_on_settled (void *arg, const struct watch_settled *s,
-                      struct err *err);
-
-/* ---- agent_search.c ---- */
-
-/* Begin to watch; the first agent_scan begins to search. 0 or -errno;
- * agent_close_search always cleans up.
- */
-int agent_open_search (struct agent *a, struct err *err);
-void agent_close_search (struct agent *a);
-
-/* Scan captures and small directories now and then by a timer; begin a search
- * of large ones as soon as the last one has ended.  'arg' is the agent.
- */
-void agent_scan (void *arg);
-void agent_search (void *arg);
-
-/* Something appeared, at 'moved_ns' (monotonic), where a search may have found
- * nothing: search again.
- */
-void agent_search_again (struct agent *a, int64_t moved_ns);
-
-/* Go on with captures that had to wait for room or for the sealer. */
-void agent_hand_on (struct agent *a);
-
-/* ---- agent_wants.c ---- */
-
-/* Recall what an earlier agent was told of raw files; forget all wants. */
-void agent_recall_raw (struct agent *a);
-void agent_close_wants (struct agent *a);
-
-/* Handlers of struct ship_events. */
-void agent_on_raw (void *arg, enum raw_wanted raw, int64_t asked_ns);
-void agent_on_want (void *arg, unsigned copy, const struct message *m);
-
-/* Take the files that the sealer has sealed for a want. */
-void agent_take_wanted (struct agent *a, struct sealed *s);
-
-/* Something was delivered: say so of the wants that are complete. */
-void agent_answer_wants (struct agent *a);
-
-/* ---- agent_seals.c ---- */
-
-/* Start the sealer's thread. 0 or -errno; agent_close_seals always cleans up.
- */
-int agent_open_seals (struct agent *a, struct err *err);
-void agent_close_seals (struct agent *a);       // waits for the thread
-
-/* Whether the end must wait for another try to seal a capture: in a run while
- * there is time, otherwise for a second try.
- */
-bool agent_is_retrying_seal (const struct agent *a);
-
-/* At the end, report the captures that could not be sealed. */
-void agent_explain_captures (struct agent *a);
-
-/* ---- agent_end.c ---- */
-
-/* Begin the life (agent_life.h), and set the callbacks of 'end'. */
-void agent_begin_life (struct agent *a);
-
-/* End with 0 if nothing is open or lost, else with this status. */
-void agent_finish (struct agent *a, int status, const char *why);
-
-/* When an earlier agent recorded that the run has ended on this host, since 1970;
- * 0: none has.
- */
-int64_t agent_over_ns (const struct agent *a);
-
-/* Check the deadline and for a silent aggregator: now and then by a timer. */
-void agent_check_exit_rule (void *arg);
-
-/* Handlers of struct ship_events. */
-void agent_on_roll (void *arg, bool complete, const char *text);
-void agent_on_said (void *arg);
-
-/* ---- agent_redeliver.c ---- */
-
-/* Redeliver: the aggregator has lost acknowledged data (see ship_events).
- * Resume what an earlier agent had begun.
- */
-void agent_on_lost (void *arg, unsigned copy);
-void agent_recall_redelivery (struct agent *a);
-
-/* Offer what one aggregator alone has (spool_revise), if there is any, once all
- * that are chosen are heard, or another one alone keeps.
- */
-void agent_revise (struct agent *a);
-
-/* A handler of struct ship_events. */
-void agent_on_judged (void *arg);
-
-/* Report losses once the aggregator has answered for all that is not here. */
-void agent_tell_lost (struct agent *a);
-
-/* ---- agent_status.c ---- */
-
-/* Write the status now and then by a timer; remove it at the end. */
-void agent_write_status (void *arg);
-void agent_end_status (struct agent *a);
 
 #endif

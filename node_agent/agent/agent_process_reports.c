@@ -6,6 +6,7 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_local.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"

@@ -14,6 +14,8 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
+#include "agent/agent_delivery.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "spool/release_rows.h"

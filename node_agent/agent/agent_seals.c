@@ -4,6 +4,8 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
+#include "agent/agent_local.h"
 #include "agent/seal_items.h"
 #include "base/clock.h"
 #include "base/counter.h"

@@ -5,6 +5,9 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
+#include "agent/agent_delivery.h"
+#include "agent/agent_local.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -211,6 +214,7 @@ void agent_scan (void *arg)
     int64_t began = clock_mono_ns (), took;
     int rc;
 
+    agent_look_whether_deaf (a);
     a->search.waiting = false;
     a->search.scan_began_ns = began;
     agent_check_analyses (a);

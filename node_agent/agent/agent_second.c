@@ -7,6 +7,7 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_delivery.h"
 #include "base/clock.h"
 #include "base/units.h"
 

@@ -3,6 +3,9 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
+#include "agent/agent_delivery.h"
+#include "agent/agent_end.h"
 #include "json/status.h"
 #include "store/fileio.h"
 

@@ -7,6 +7,8 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
+#include "agent/agent_delivery.h"
 #include "agent/seal_items.h"
 #include "agent/wanted_files.h"
 #include "base/vec.h"

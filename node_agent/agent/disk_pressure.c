@@ -1,6 +1,8 @@
 /* node_agent/agent/disk_pressure.c - room on disks: wait for it, make it */
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
+#include "agent/agent_delivery.h"
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"

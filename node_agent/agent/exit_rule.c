@@ -7,7 +7,6 @@
 
 #define ALONE_LIMIT_NS (60 * NS_PER_S)  // a run's agent that no wrapper joins
 #define UNHEARD_LIMIT_NS (60 * NS_PER_S)        // without a word, at first
-#define DEAF_NS (5 * NS_PER_S)  // what a turn of the loop takes at most, mostly
 #define SILENT_LIMIT_NS (20 * NS_PER_S) // the same, when all is delivered
 
 /* An agent that never heard the aggregator cannot know that everything is
@@ -34,12 +33,4 @@ const char *exit_reason (const struct exit_facts *f)
         f->now_ns - f->ended_ns > f->deadline_ns + SILENT_LIMIT_NS)
         return "the aggregator is gone; undelivered data stays on disk";
     return NULL;
-}
-
-int64_t exit_deaf_ns (int64_t *asked_ns, int64_t now_ns)
-{
-    int64_t deaf = *asked_ns > 0 ? now_ns - *asked_ns : 0;
-
-    *asked_ns = now_ns;
-    return deaf > DEAF_NS ? deaf : 0;
 }

@@ -24,9 +24,4 @@ struct exit_facts {             // monotonic times
 /* Why the agent has to end, or NULL. */
 const char *exit_reason (const struct exit_facts *f);
 
-/* How long this process has heard nobody because it was stopped, or busy: ask it
- * once a second.  *asked_ns is when it was asked before, 0 at first.
- */
-int64_t exit_deaf_ns (int64_t *asked_ns, int64_t now_ns);
-
 #endif

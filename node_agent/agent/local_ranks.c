@@ -3,7 +3,7 @@
  * Some have a wrapper, which reports them (local_wrappers.c); others were
  * started by a COMMAND that is a launcher.
  */
-#include "agent/local_ranks.h"
+#include "agent/agent_local.h"
 
 #include "control/orphans.h"
 #include "model/job_mark.h"

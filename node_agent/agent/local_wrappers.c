@@ -3,8 +3,9 @@
  * A wrapper connects, says hello for its rank, and reports how its COMMAND
  * ended.  The spool keeps this, so that the next agent knows the ranks, too.
  */
-#include "agent/local_ranks.h"
+#include "agent/agent_local.h"
 
+#include "agent/agent_captures.h"
 #include "base/clock.h"
 #include "control/control.h"
 #include "store/fileio.h"
@@ -63,10 +64,10 @@ static void wrapper_died (struct agent *a, struct local_rank *r)
 /* Wrappers that said hello to an earlier agent come back at once; those that do
  * not are dead.
  */
-void agent_check_rejoined (struct agent *a, int64_t now)
+void agent_check_rejoined (struct agent *a)
 {
     for (struct local_rank *r = a->local.ranks; r; r = r->next) {
-        if (!r->ended && !r->joined && now - a->life.began_ns > REJOIN_LIMIT_NS)
+        if (!r->ended && !r->joined && agent_began_for_ns (a) > REJOIN_LIMIT_NS)
             wrapper_died (a, r);
     }
 }

@@ -73,6 +73,8 @@ void choice_was_deaf (struct choice *c, int64_t ns)
 {
     for EACH_CHOSEN (i, c)
         c->copy[i].since_ns += ns;
+    for (size_t i = 0; i < c->n; i++)
+        c->of[i].back_ns += c->of[i].back_ns > 0 ? ns : 0;
 }
 
 bool choice_refused (struct choice *c, unsigned copy, int64_t now_ns)

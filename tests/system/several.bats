@@ -89,6 +89,46 @@ load several_helper
     ends_with 0
 }
 
+# stands_still SECONDS: the agent that is watching, and nobody else; then it goes on
+stands_still ()
+{
+    goes_on () { [ spool/spool-j/status.json -nt went ]; }
+    kill -STOP "$watcher"
+    sleep "$1"
+    touch went
+    kill -CONT "$watcher"
+    eventually goes_on
+}
+
+# Also for less than --away, again and again, as a node does that swaps.
+@test "an agent that stood still does not take its aggregators for away" {
+    local n
+
+    services 3
+    make --ranks 4
+    "$AGENT" --state "$TEST_DIR/spool" --job j --aggregators "$LIST" --copies 2 \
+        --away $AWAY --quiet-period 0.1s job >>agent.log 2>&1 3>&- &
+    watcher=$!
+    both_have ()
+    {
+        captures_at_are "$1" j "$3" && captures_at_are "$2" j "$3"
+    }
+    # shellcheck disable=SC2046     # numbers
+    set -- $(choices j)
+    eventually both_have "$1" "$2" 4
+    stands_still 7
+    for n in 1 2 3 4; do
+        stands_still 3.9
+    done
+    "$CAPTURE_MAKER" --quiet --ranks 1 job/later
+    eventually both_have "$1" "$2" 5
+    is "captures of the third" 0 "$(captures_at "$3" j)"
+    ! grep -E "event=moved|event=store-stands-in|is away|not-connected" agent.log ||
+        fail "it says so"
+    eventually all_delivered
+    ends_with 0
+}
+
 # What was released is nowhere else: it is named, by rank and by who had it.
 @test "one copy: the aggregator of a job dies for good" {
     local first second

@@ -25,7 +25,16 @@ static struct {
     struct message end;
     int rc;                     // of sending
     unsigned gone;
+    int64_t ahead_ns;           // of the clock
 } f;
+
+int64_t __real_clock_mono_ns (void);
+int64_t __wrap_clock_mono_ns (void);
+
+int64_t __wrap_clock_mono_ns (void)
+{
+    return __real_clock_mono_ns () + f.ahead_ns;
+}
 
 static const struct net_peer alice = { .id = "a", .size = 1, .who = "alice" };
 static const struct net_peer bob = { .id = "b", .size = 1, .who = "bob" };
@@ -226,6 +235,32 @@ static void test_gone (void **state)
     no_more_output ();
 }
 
+/* The process was stopped for an hour, or the machine: who asked says each second
+ * that it is there, and that has yet to be read.
+ */
+static void test_stood_still (void **state)
+{
+    (void)state;
+    (void)begin ();
+    more (100);
+    turn ();
+    f.empty = 0;
+    f.ahead_ns += 3600 * NS_PER_S;
+    turn ();
+    assert_int_equal (f.empty, 1);
+    assert_int_equal (f.gone, 0);
+    more (100);
+    for (int i = 0; i < 11; i++) {
+        f.ahead_ns += 5 * NS_PER_S;
+        turn ();
+    }
+    assert_int_equal (f.gone, 0);
+    f.ahead_ns += 5 * NS_PER_S;
+    turn ();                    // it has heard nothing for as many looks
+    assert_int_equal (f.gone, 1);
+    no_more_output ();
+}
+
 /* One question at a time of a connection has a number, and all have few. */
 static void test_room (void **state)
 {
@@ -316,6 +351,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_later, setup, teardown),
         cmocka_unit_test_setup_teardown (test_no_room, setup, teardown),
         cmocka_unit_test_setup_teardown (test_gone, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_stood_still, setup, teardown),
         cmocka_unit_test_setup_teardown (test_room, setup, teardown),
         cmocka_unit_test_setup_teardown (test_window, setup, teardown),
         cmocka_unit_test_setup_teardown (test_share, setup, teardown),

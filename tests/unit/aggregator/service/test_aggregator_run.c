@@ -328,13 +328,20 @@ static void turn_at (struct service *s, int64_t seconds)
     aggregator_check_run (&s->a, s->a.began_ns + seconds * NS_PER_S);
 }
 
+/* And it was at work since then. */
+static void turns_until (struct service *s, int64_t from, int64_t seconds)
+{
+    for (int64_t i = from; i <= seconds; i++)
+        turn_at (s, i);
+}
+
 /* Nobody waits for a launcher, so it ends, with words. */
 static void test_nobody (void **state)
 {
     struct service *s = *state;
 
     be_run (s);
-    turn_at (s, 59);
+    turns_until (s, 0, 59);
     assert_null (s->a.building);
     turn_at (s, 61);
     assert_non_null (s->a.building);
@@ -353,12 +360,10 @@ static void test_queue (void **state)
     be_run (s);
     assert_int_equal (pipe (launch), 0);
     s->opt.launch_fd = launch[0];
-    turn_at (s, 61);
-    turn_at (s, 86400);
+    turns_until (s, 0, 86400);
     assert_null (s->a.building);
     (void)close (launch[1]);
-    turn_at (s, 86401);
-    turn_at (s, 86460);
+    turns_until (s, 86401, 86460);
     assert_null (s->a.building);
     turn_at (s, 86461);
     assert_non_null (s->a.building);
@@ -377,13 +382,47 @@ static void test_no_ranks (void **state)
     service_hello (s, 1, "j", 1);
     service_hello (s, 2, "j", 1);
     s->a.jobs->job.agents[1].heard_ns = s->a.began_ns + 50 * NS_PER_S;
-    turn_at (s, 65);            // the first is lost
-    turn_at (s, 109);
+    turns_until (s, 0, 65);     // the first is lost
+    turns_until (s, 66, 109);
     assert_null (s->a.building);
     turn_at (s, 111);           // the other one, too
     assert_non_null (s->a.building);
     service_built (s);
     assert_non_null (s->a.over);
+    result_is (s, false, "its agent fell silent");
+}
+
+/* Nobody is lost, and nobody is late, because this process or the machine was
+ * stopped: a run that is over sends its agents home while COMMAND runs.
+ */
+static void test_stood_still (void **state)
+{
+    struct message runs = { .type = MESSAGE_RANK, .phase = RANK_RUNNING };
+    struct service *s = *state;
+
+    be_run (s);
+    s->opt.deadline_ns = 120 * NS_PER_S;
+    turns_until (s, 0, 2);
+    turn_at (s, 3600);          // before anybody was heard
+    assert_null (s->a.building);
+    service_hello (s, 1, "j", 1);
+    service_hear (s, 1, &runs);
+    s->a.jobs->job.agents[0].heard_ns = s->a.began_ns + 3600 * NS_PER_S;
+    turns_until (s, 3601, 3602);
+    turn_at (s, 7200);          // while COMMAND runs
+    assert_false (s->a.jobs->job.agents[0].lost);
+    assert_null (s->a.building);
+    rank_ended (s, 1, 0);
+    s->a.jobs->job.agents[0].heard_ns = s->a.began_ns + 7200 * NS_PER_S;
+    turns_until (s, 7201, 7202);
+    turn_at (s, 9000);          // while it delivers
+    assert_null (s->a.building);
+    assert_false (s->a.closed);
+    // it is gone, and this process listens
+    assert_int_equal (service_commit (s), 0);
+    turns_until (s, 9001, 9070);
+    assert_non_null (s->a.building);
+    service_built (s);
     result_is (s, false, "its agent fell silent");
 }
 
@@ -399,6 +438,7 @@ int main (void)
         TEST (test_given_up), TEST (test_not_given_up),
         TEST (test_last_notes), TEST (test_resumed), TEST (test_nobody),
         TEST (test_queue), TEST (test_no_ranks),
+        TEST (test_stood_still),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

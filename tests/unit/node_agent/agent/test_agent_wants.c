@@ -8,6 +8,8 @@
 
 #include "agent/agent_private.h"
 
+#include "agent/agent_captures.h"
+
 static int64_t now_ns, acked_ns;
 static struct message said;     // the last HAVE
 static unsigned nsaid, nqueued, nchecked;

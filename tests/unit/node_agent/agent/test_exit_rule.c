@@ -110,26 +110,12 @@ static void test_others (void **state)
     ends (&l, 170, "undelivered data stays");
 }
 
-/* A laptop that slept, or an agent that read 100,000 captures in one turn, would
- * say that an aggregator is gone which it did not listen to.
- */
-static void test_deaf (void **state)
-{
-    int64_t asked_ns = 0;
-
-    (void)state;
-    assert_int_equal (exit_deaf_ns (&asked_ns, at (100)), 0);
-    assert_int_equal (exit_deaf_ns (&asked_ns, at (105)), 0);
-    assert_int_equal (exit_deaf_ns (&asked_ns, at (165)), 60 * NS_PER_S);
-    assert_int_equal (exit_deaf_ns (&asked_ns, at (166)), 0);
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_alone), cmocka_unit_test (test_unheard),
         cmocka_unit_test (test_silent), cmocka_unit_test (test_once),
-        cmocka_unit_test (test_others), cmocka_unit_test (test_deaf),
+        cmocka_unit_test (test_others),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -89,6 +89,24 @@ static void test_deaf (void **state)
     assert_true (c.of[1].away);
 }
 
+/* That it answers before and after is not that it answered all the while. */
+static void test_deaf_to_one_that_is_back (void **state)
+{
+    struct choice c;
+
+    (void)state;
+    choice_begin (&c, 2, 1, AWAY, at (0));
+    choice_heard (&c, 0, 0, at (31));
+    assert_int_equal (move (&c, at (31)), 1);
+    choice_heard (&c, 0, at (40), at (40));
+    choice_probed (&c, 0, true, at (40));
+    choice_was_deaf (&c, 60 * NS_PER_S);
+    choice_probed (&c, 0, true, at (101));
+    assert_int_equal (move (&c, at (101)), 0);
+    choice_probed (&c, 0, true, at (130));
+    assert_int_equal (move (&c, at (130)), 1);
+}
+
 /* One that comes and goes would have everything read again each time. */
 static void test_back (void **state)
 {
@@ -258,6 +276,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_stays), cmocka_unit_test (test_next),
         cmocka_unit_test (test_deaf),
+        cmocka_unit_test (test_deaf_to_one_that_is_back),
         cmocka_unit_test (test_back),  cmocka_unit_test (test_copies),
         cmocka_unit_test (test_other_version),
         cmocka_unit_test (test_divided),
