@@ -5,13 +5,13 @@
 #include "status/daemons.h"
 
 #include "shared/command.h"
+#include "shared/unbuilt.h"
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "json/status.h"
 #include "store/fileio.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +78,27 @@ static void put_forecast (struct grid *g, const struct json *j)
                json_text (json_get (k, "hint"), ""));
         grid_line (g, line);
     }
+}
+
+/* Results that a service could not build so far. */
+static void put_unbuilt (struct grid *g, const struct json *j)
+{
+    const struct json *list = json_get (j, "unbuilt");
+    int64_t n = cli_number (j, "unbuilt_jobs"), named = 0;
+    char line[1600], what[UNBUILT_TEXT_MAX];
+
+    for (const struct json *k = json_first (list); k; k = json_next (k)) {
+        PRINT (line, "job %s: %s", json_text (json_get (k, "job"), ""),
+               unbuilt_text (k, what));
+        grid_line (g, line);
+        named++;
+    }
+    if (n <= named)
+        return;
+    PRINT (line, "results of %lld more job%s could not be built (event="
+           "build-failed in its log)", (long long)(n - named),
+           units_s ((uint64_t)(n - named)));
+    grid_line (g, line);
 }
 
 /* What a service still has to push into PostgreSQL. */
@@ -171,6 +192,7 @@ void daemons_text (struct daemons *d, const struct json *j, bool alive)
     grid_word (g, json_text (json_get (j, "job"), ""));
     if (*why)
         grid_line (g, why);
+    put_unbuilt (g, j);
     put_forecast (g, j);
     put_postgres (g, json_get (j, "postgres"));
     put_store (g, json_get (j, "store"));
@@ -214,19 +236,14 @@ static bool is_history (const char *path, const struct json *j)
     return ns > HISTORY_NS;
 }
 
-/* If its process is gone, it was killed: it would have removed the file. */
 void daemons_file (struct daemons *d, const char *path)
 {
-    struct json *j = NULL;
+    struct json *j;
     struct buf text;
-    bool alive = false;
+    bool alive;
 
     buf_init (&text, STATUS_MAX);
-    if (fileio_read_at (AT_FDCWD, path, &text, NULL) == 0)
-        j = json_parse ((const char *)text.data, text.size, NULL);
-    if (j)
-        alive = status_start_time ((pid_t)cli_number (j, "pid")) ==
-                cli_number (j, "start_time");
+    j = status_read (path, &text, &alive);
     if (j && (alive || !is_history (path, j))) {
         if (d->json)
             print_json (path, alive, buf_text (&text), d->n++ == 0);
