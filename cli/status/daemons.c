@@ -150,14 +150,18 @@ static void put_store (struct grid *g, const struct json *j)
     const char *why = json_text (json_get (j, "why"), "");
     int64_t waiting = cli_number (j, "waiting");
     char size[16], line[1200];
+    bool answered;
 
     if (!j)
         return;
     units_bytes_text ((uint64_t)cli_number (j, "stored_bytes"), size);
-    PRINT (line, "%s has %lld segment%s (%s)",
+    answered = json_is_true (json_get (j, "answered"));
+    PRINT (line, "%s %s %lld segment%s (%s)%s",
            json_text (json_get (j, "url"), "?"),
+           answered ? "has" : "is known to have",
            (long long)cli_number (j, "stored"),
-           units_s ((uint64_t)cli_number (j, "stored")), size);
+           units_s ((uint64_t)cli_number (j, "stored")), size,
+           answered ? "" : ": it has not answered since the service began");
     grid_line (g, line);
     put_cache (g, j);
     if (waiting > 0) {
