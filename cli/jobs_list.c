@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "builder/build.h"
 #include "postgres/facts.h"
+#include "shared/unbuilt.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -141,6 +142,19 @@ static void put_result (struct json_out *out, const struct catalogue_job *j)
     put_nonempty (out, "known_by", j->known_by);
 }
 
+/* Why its result is not newer, if its service could not build it. */
+static void put_unbuilt (struct json_out *out, const struct json *u)
+{
+    if (!u)
+        return;
+    json_out_open_of (out, "unbuilt", '{');
+    json_out_text_of (out, "since", json_text (json_get (u, "since"), ""));
+    json_out_int_of (out, "tries", cli_number (u, "tries"));
+    json_out_text_of (out, "why", json_text (json_get (u, "why"), ""));
+    put_nonempty (out, "hint", json_text (json_get (u, "hint"), ""));
+    json_out_close (out, '}');
+}
+
 /* Of a divided job: where the rest of it is. */
 static int put_rest (void *arg, const struct ledger_fact *f)
 {
@@ -178,6 +192,7 @@ void cli_job_to_json (struct json_out *out, const struct cli_jobs *jobs,
     if (strcmp (j->result, "none") != 0 &&
         !catalogue_result_path (jobs->catalogue, j->job, path))
         path[0] = '\0';
+    put_unbuilt (out, unbuilt_find (jobs->status, j->job));
     put_nonempty (out, "analysis_db", path);
     put_result (out, j);
     if (jobs->ledger)

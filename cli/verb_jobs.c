@@ -6,6 +6,7 @@
 #include "jobs_list.h"
 #include "run/run.h"
 #include "run/run_list.h"
+#include "shared/unbuilt.h"
 
 #include "archive/root_control.h"
 #include "base/clock.h"
@@ -207,7 +208,8 @@ static int list_job (void *arg, const struct catalogue_job *j)
     l->n++;
     PRINT (l->last, "%s", j->job);
     if (l->table)
-        jobs_table_row (l->table, j, NULL);
+        jobs_table_row (l->table, j, NULL,
+                        unbuilt_find (l->jobs->status, j->job));
     else
         to_json (l, j);
     return 0;

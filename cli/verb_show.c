@@ -1,6 +1,7 @@
 /* cli/verb_show.c - rollcall show: what is known of a job of an aggregator */
 #include "jobs_list.h"
 #include "several/job_copies.h"
+#include "shared/unbuilt.h"
 
 #include "base/clock.h"
 #include "options/shell.h"
@@ -266,6 +267,8 @@ static void print_all (const void *arg, FILE *f)
 {
     struct shown *s = (struct shown *)(uintptr_t)arg;
     const struct catalogue_job *j = s->j;
+    const struct json *unbuilt = unbuilt_find (s->jobs->status, j->job);
+    char why[UNBUILT_TEXT_MAX];
 
     s->f = f;
     print_who (s);
@@ -276,8 +279,12 @@ static void print_all (const void *arg, FILE *f)
     print_parts (s, CATALOGUE_LINKS, print_link);
     print_parts (s, CATALOGUE_GROUPS, print_group);
     print_findings (s);
+    if (unbuilt)
+        line (f, "not built", unbuilt_text (unbuilt, why));
     if (!*s->db && s->elsewhere)
         line (f, "result", "where the rows are");
+    else if (!*s->db && unbuilt)
+        line (f, "result", "none so far");
     else if (!*s->db)
         line (f, "result", "none so far: a service builds it 2 s after the "
                            "last item; rollcall build does it without one");

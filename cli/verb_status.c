@@ -11,6 +11,7 @@
 #include "status/daemons.h"
 #include "status/status_of_places.h"
 
+#include "json/status.h"
 #include "options/shell.h"
 #include "ledger/ledger.h"
 #include "query/grid.h"

@@ -217,6 +217,8 @@ static void write_status (void *arg)
         state = "over";
     else if (a->floor.below)
         state = "no-room";
+    else if (aggregator_has_unbuilt (a))
+        state = "build-failed";
     else if (a->building)
         state = "building";
     j = status_begin ("rollcall-aggregator", a->opt->job, state);
@@ -224,6 +226,7 @@ static void write_status (void *arg)
     jobs = json_add_array (j, "jobs");
     for (const struct served *s = a->jobs; s; s = s->next)
         add_job (jobs, s);
+    aggregator_add_unbuilt (a, j);
     nsilent = aggregator_add_silent (a, j, silent, sizeof (silent));
     aggregator_add_forecast (a, j);
     if (a->floor.below || nsilent > 0)

@@ -8,12 +8,16 @@
 #include "base/units.h"
 #include "catalogue/catalogue.h"
 #include "store/fileio.h"
+#include "store/space.h"
 
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define UNBUILT_NAMED 4         // jobs, in the status: that of a full disk is
+                                // written over, and has room for a few more texts
 
 void aggregator_forget_build (struct aggregator *a)
 {
@@ -112,15 +116,91 @@ static void prepare_build (struct aggregator *a, struct served *s)
                        "ranks came");
 }
 
+/* ---- what could not be built ---- */
+
+/* What it had written is gone again. */
+static void hint_at_room (const struct aggregator *a, struct unbuilt *u)
+{
+    const char *out = a->opt->out ? a->opt->out : a->opt->root;
+    struct space s;
+    char room[16];
+
+    PRINT (u->hint, "make room there");
+    if (space_of (out, &s, NULL) < 0)
+        return;
+    units_bytes_text (s.free_bytes, room);
+    PRINT (u->hint, "%.350s has %s free without it: make room there", out,
+           room);
+}
+
+/* A build of this job has ended, or could not be begun: for the status. */
+static void note_end (const struct aggregator *a, struct served *s, int rc,
+                      const struct err *why)
+{
+    struct unbuilt *u = &s->unbuilt;
+
+    if (rc >= 0) {
+        *u = (struct unbuilt){ .since_ns = 0 };
+        return;
+    }
+    if (u->since_ns == 0)
+        u->since_ns = clock_wall_ns ();
+    u->tries++;
+    PRINT (u->why, "%s", why->text);
+    u->hint[0] = '\0';
+    if (rc == -ENOSPC || rc == -EDQUOT)
+        hint_at_room (a, u);
+}
+
+static void add_unbuilt (struct json *list, const struct served *s)
+{
+    struct json *j = json_push_object (list);
+    char since[CLOCK_TEXT_MAX];
+
+    clock_text (s->unbuilt.since_ns, since);
+    json_add_text (j, "job", s->job.id);
+    json_add_text (j, "since", since);
+    json_add_int (j, "tries", (int64_t)s->unbuilt.tries);
+    json_add_text (j, "why", s->unbuilt.why);
+    json_add_nonempty (j, "hint", s->unbuilt.hint);
+}
+
+bool aggregator_has_unbuilt (const struct aggregator *a)
+{
+    const struct served *s = a->jobs;
+
+    while (s && s->unbuilt.since_ns == 0)
+        s = s->next;
+    return s != NULL;
+}
+
+void aggregator_add_unbuilt (const struct aggregator *a, struct json *status)
+{
+    struct json *list = json_add_array (status, "unbuilt");
+    size_t n = 0;
+
+    for (const struct served *s = a->jobs; s; s = s->next) {
+        if (s->unbuilt.since_ns == 0)
+            continue;
+        if (n++ < UNBUILT_NAMED)
+            add_unbuilt (list, s);
+    }
+    json_add_int (status, "unbuilt_jobs", (int64_t)n);
+}
+
+/* ---- builds ---- */
+
 void aggregator_start_build (struct aggregator *a, struct served *s)
 {
     int64_t now = clock_mono_ns (), came_ns = s->schedule.first_ns;
+    struct err err = { "" };
     int rc;
 
     a->building = s;
     build_schedule_began (&s->schedule, now);
-    if (!a->opt->job && (rc = aggregator_divide (a, s, came_ns)) != 0) {
+    if (!a->opt->job && (rc = aggregator_divide (a, s, came_ns, &err)) != 0) {
         build_schedule_ended (&s->schedule, rc > 0, clock_mono_ns ());
+        note_end (a, s, rc, &err);
         a->building = NULL;
         return;
     }
@@ -249,6 +329,7 @@ bool aggregator_end_build (struct aggregator *a)
     counter_add (a->build_rc < 0 ? COUNTER_BUILDS_FAILED : COUNTER_BUILDS, 1);
     build_schedule_ended (&a->building->schedule, a->build_rc == 0,
                           clock_mono_ns ());
+    note_end (a, a->building, a->build_rc, &a->build_err);
     log_built (a);
     return true;
 }

@@ -136,10 +136,9 @@ static int commit (struct aggregator *a, int64_t came_ns)
 }
 
 int aggregator_divide (struct aggregator *a, const struct served *s,
-                       int64_t came_ns)
+                       int64_t came_ns, struct err *err)
 {
     const char *scope = s->job.id;
-    struct err err = { "" };
     int rc;
 
     if (ledger_count_open (a->ledger, scope) == 0)      // a verb may have asked
@@ -147,11 +146,12 @@ int aggregator_divide (struct aggregator *a, const struct served *s,
     if (came_ns == 0)
         came_ns = a->began_ns;
     if ((rc = divide_scope (a->ledger, a->store, scope, a->opt->job_gap_ns,
-                            &a->divided, &err)) < 0) {
-        log_error ("divide-failed", "%s: %s", scope, err.text);
+                            &a->divided, err)) < 0) {
+        log_error ("divide-failed", "%s: %s", scope, err->text);
         return rc;
     }
     if ((rc = commit (a, came_ns)) < 0)
-        return rc;
+        return err_set (err, -rc, "its captures could not be divided into jobs: "
+                        "the ledger did not take that (event=commit-failed)");
     return ledger_newest (a->ledger, scope, aggregator_last_kind (a)) == 0;
 }

@@ -69,12 +69,21 @@
 #define AGGREGATOR_NAME_MAX (MESSAGE_NAME_MAX + NET_WHO_MAX + 8)
 #define AGGREGATOR_CLOCK_NS NS_PER_S    // larger clock offsets are logged
 
+struct unbuilt {                // of a job whose last build failed
+    int64_t since_ns;           // since 1970, when the first of them failed in a
+                                // row; 0: none did
+    uint64_t tries;             // of these
+    char why[ERR_TEXT_MAX];
+    char hint[ERR_TEXT_MAX];    // what would help
+};
+
 struct served {                 // a job, and its build schedule
     struct job job;
     char opened_by[NET_WHO_MAX];        // the key that opened it, or ""
     int64_t noted_size;         // the world size as of the last commit
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     struct build_schedule schedule;     // of a service: when to build
+    struct unbuilt unbuilt;
     bool lacks_ranks;           // its last result does
     char waits[MESSAGE_TEXT_MAX];       // why an OFFER was not answered, ...
     char waits_hint[ERR_TEXT_MAX];      // ... what would help, ...
@@ -401,7 +410,7 @@ int aggregator_commit_said (struct aggregator *a, enum transfer_phase phase,
  * negative: it is tried again.  And its commit.
  */
 int aggregator_divide (struct aggregator *a, const struct served *s,
-                       int64_t came_ns);
+                       int64_t came_ns, struct err *err);
 int aggregator_commit_divided (struct aggregator *a,
                                enum transfer_phase phase, struct err *err);
 
@@ -418,6 +427,11 @@ void aggregator_forget_build (struct aggregator *a);
 
 /* Cancel the running build, if there is one. */
 void aggregator_cancel_build (struct aggregator *a);
+
+/* Whether the last build of a job has failed; and which these are, for the status.
+ */
+bool aggregator_has_unbuilt (const struct aggregator *a);
+void aggregator_add_unbuilt (const struct aggregator *a, struct json *status);
 
 /* Whether all requested raw files are in OUT. */
 bool aggregator_raw_is_whole (const struct aggregator *a);

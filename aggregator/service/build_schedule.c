@@ -34,12 +34,22 @@ void build_schedule_began (struct build_schedule *p, int64_t now_ns)
     p->began_ns = now_ns;
 }
 
+static int64_t next_retry (const struct build_schedule *p)
+{
+    int64_t twice = 2 * p->retry_ns;
+
+    return twice == 0 ? BUILD_SCHEDULE_RETRY_NS
+           : twice < BUILD_SCHEDULE_RETRY_MAX_NS ? twice
+                                                 : BUILD_SCHEDULE_RETRY_MAX_NS;
+}
+
 void build_schedule_ended (struct build_schedule *p, bool good, int64_t now_ns)
 {
     p->rest_until_ns = now_ns + BUILD_SCHEDULE_REST * (now_ns - p->began_ns);
+    p->retry_ns = good ? 0 : next_retry (p);
     if (good)
         return;
     build_schedule_arrived (p, now_ns);
-    if (p->rest_until_ns < now_ns + BUILD_SCHEDULE_RETRY_NS)
-        p->rest_until_ns = now_ns + BUILD_SCHEDULE_RETRY_NS;
+    if (p->rest_until_ns < now_ns + p->retry_ns)
+        p->rest_until_ns = now_ns + p->retry_ns;
 }

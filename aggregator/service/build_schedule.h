@@ -20,14 +20,17 @@
 // quarter of the time, however large the job is
 #define BUILD_SCHEDULE_REST 3
 // when to repeat a failed build; usually a person has to fix something first,
-// such as a full disk
+// such as a full disk: each pause is twice as long, and the last ones are so long
 #define BUILD_SCHEDULE_RETRY_NS (10 * NS_PER_S)
+#define BUILD_SCHEDULE_RETRY_MAX_NS (60 * NS_PER_S)
 
 struct build_schedule {
     int64_t first_ns, last_ns;  // arrivals without a build, 0: none
     bool quiet;                 // do not wait: see build_schedule_given
     int64_t began_ns;           // start of the running build
     int64_t rest_until_ns;
+    int64_t retry_ns;           // the pause after the last build, which failed;
+                                // 0: it did not
 };
 
 void build_schedule_arrived (struct build_schedule *p, int64_t now_ns);

@@ -179,6 +179,27 @@ static int trim (const struct cache *c, const int64_t *numbers, size_t n,
     return rc == 2;
 }
 
+static uint64_t sum (const char *root, const int64_t *numbers, size_t n)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += bytes_of (root, numbers[i]);
+    return bytes;
+}
+
+int cache_count (const char *root, uint64_t *ret, struct err *err)
+{
+    int64_t *numbers = NULL;
+    size_t n = 0;
+    int rc = store_list_segments (root, &numbers, &n, err);
+
+    if (rc == 0)
+        *ret = sum (root, numbers, n);
+    free (numbers);
+    return rc;
+}
+
 int cache_trim (const struct cache *c, struct cache_state *ret,
                 struct store_extent *lost, struct err *err)
 {
@@ -188,8 +209,7 @@ int cache_trim (const struct cache *c, struct cache_state *ret,
 
     ret->local = ret->linked = 0;
     if ((rc = store_list_segments (c->root, &numbers, &n, err)) == 0) {
-        for (size_t i = 0; i < n; i++)
-            ret->local += bytes_of (c->root, numbers[i]);
+        ret->local = sum (c->root, numbers, n);
         if (c->most > 0)
             rc = trim (c, numbers, n, ret, lost, err);
     }

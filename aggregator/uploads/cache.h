@@ -34,6 +34,9 @@ struct cache_state {
 int cache_trim (const struct cache *c, struct cache_state *ret,
                 struct store_extent *lost, struct err *err);
 
+/* What the segments have here, without asking the store. */
+int cache_count (const char *root, uint64_t *ret, struct err *err);
+
 /* A segment without a mark, whose file has holes: 0: they are zeros, and all is
  * here; 1: what is missing is in the store, was compared, and is marked so;
  * -EBADMSG: it is not there, or differs.

@@ -134,6 +134,16 @@ static int lacks (const struct carried *c, struct err *err)
     return rc < 0 ? rc : mark.state == OBJECT_GONE ? 1 : 2;
 }
 
+bool carry_knows (const char *root, const char *url,
+                  const struct store_extent *e)
+{
+    struct object_mark m;
+
+    return object_mark_read (root, e->segment, &m, NULL) == 0 &&
+           m.state == OBJECT_WHOLE && m.size == e->end &&
+           strcmp (m.url, url) == 0;
+}
+
 int carry (struct carried *c, const struct store_extent *e, struct err *err)
 {
     const char *url = object_store_url (c->store);

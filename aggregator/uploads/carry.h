@@ -25,4 +25,10 @@ struct carried {
  */
 int carry (struct carried *c, const struct store_extent *e, struct err *err);
 
+/* Whether its mark says that all of it is there, as an earlier life compared: the
+ * store is not asked.
+ */
+bool carry_knows (const char *root, const char *url,
+                  const struct store_extent *e);
+
 #endif

@@ -308,8 +308,23 @@ static int probe (struct uploads *u)
     int rc = object_owner_probe (u->store, u->root, u->id, &why, &err);
 
     u->probed = rc == 0;
+    (void)pthread_mutex_lock (&u->lock);
+    u->state.answered = u->probed;
+    (void)pthread_mutex_unlock (&u->lock);
     note (u, rc, &err);
     return rc;
+}
+
+/* Until room is made, when it is counted anyway. */
+static void count_here (struct uploads *u)
+{
+    uint64_t local = 0;
+
+    if (u->probed || cache_count (u->root, &local, NULL) < 0)
+        return;
+    (void)pthread_mutex_lock (&u->lock);
+    u->state.local_bytes = local;
+    (void)pthread_mutex_unlock (&u->lock);
 }
 
 static void sum_early (struct uploads *u)
@@ -361,6 +376,7 @@ static void *run (void *arg)
 
     do {
         pause_ns = LOOK_NS;
+        count_here (u);
         if ((rc = u->probed ? 0 : probe (u)) == 0)
             rc = do_some (u);
         if (rc < 0) {
@@ -434,11 +450,12 @@ static int start (struct uploads *u, const struct object_options *opt,
         (rc = object_mark_begin (u->root, err)) < 0 ||
         (rc = object_place_write (u->root, &own, u->store, err)) < 0)
         return rc;
-    u->probed = !*why;
+    u->probed = u->state.answered = !*why;
     u->state.error = *why ? EHOSTUNREACH : 0;
     PRINT (u->state.why, "%s", why);
     u->cache = (struct cache){ .root = u->root, .id = u->id, .store = u->store,
                                .most = cache_size, .stop = &u->stop };
+    count_here (u);
     rc = thread_start (&u->thread, run, u);
     return rc < 0 ? err_sys (err, -rc, "cannot start a thread") : 0;
 }
@@ -499,6 +516,7 @@ void uploads_stop (struct uploads *u)
 
 /* ---- the loop's side ---- */
 
+/* What an earlier life has compared is there, also while nobody can look. */
 static int offer (void *arg, const struct store_extent *e)
 {
     struct uploads *u = arg;
@@ -506,7 +524,10 @@ static int offer (void *arg, const struct store_extent *e)
     char path[PATH_MAX];
     struct stat st;
 
-    if (e->end > 0) {
+    if (e->end > 0 && carry_knows (u->root, uploads_url (u), e)) {
+        u->state.stored++;
+        u->state.stored_bytes += e->end;
+    } else if (e->end > 0) {
         store_segment_path (u->root, e->segment, path);
         if (stat (path, &st) == 0)
             w.since_ns = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
@@ -571,6 +592,7 @@ void uploads_add_status (struct uploads *u, struct json *status)
     json_add_text (j, "url", uploads_url (u));
     json_add_int (j, "stored", (int64_t)s.stored);
     json_add_int (j, "stored_bytes", (int64_t)s.stored_bytes);
+    json_add_bool (j, "answered", s.answered);
     json_add_int (j, "waiting", (int64_t)s.waiting);
     json_add_int (j, "waiting_bytes", (int64_t)s.waiting_bytes);
     json_add_nonempty (j, "since", since);

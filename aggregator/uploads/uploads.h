@@ -47,7 +47,9 @@ bool uploads_have (struct uploads *u, int64_t segment);
 struct uploads_state {
     uint64_t waiting, waiting_bytes;    // segments that are not there yet
     int64_t since_ns;           // since 1970, of the oldest of them; 0: none
-    uint64_t stored, stored_bytes;      // that are there
+    uint64_t stored, stored_bytes;      // that are there, ...
+    bool answered;              // ... or, if the store has not answered since the
+                                // start, were when an earlier life compared them
     uint64_t local_bytes;       // that segments have here
     uint64_t evicted, linked;   // as cache_state
     uint64_t summed;            // parts that were hashed while their segment

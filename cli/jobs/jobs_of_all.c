@@ -59,7 +59,7 @@ static void put_row (struct jobs_table *t, const struct job_copy *c,
     };
 
     join_tags (json_get (o, "tags"), tags);
-    jobs_table_row (t, &j, at);
+    jobs_table_row (t, &j, at, json_get (o, "unbuilt"));
 }
 
 /* "A, B, C (raw files)": that of which the copy is shown first. */

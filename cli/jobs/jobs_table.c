@@ -1,6 +1,8 @@
 /* cli/jobs/jobs_table.c - the table of rollcall jobs */
 #include "jobs/jobs_table.h"
 
+#include "shared/unbuilt.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,10 +96,14 @@ static void cell (struct grid *g, const struct catalogue_job *j,
 }
 
 void jobs_table_row (struct jobs_table *t, const struct catalogue_job *j,
-                     const char *at)
+                     const char *at, const struct json *unbuilt)
 {
+    char text[UNBUILT_TEXT_MAX];
+
     for (unsigned i = 0; i < t->ncolumns; i++)
         cell (t->g, j, t->columns[i], t->narrow, at);
+    if (unbuilt)
+        grid_line (t->g, unbuilt_text (unbuilt, text));
 }
 
 int jobs_table_begin (struct jobs_table *t, size_t width, bool users,

@@ -3,6 +3,7 @@
 #define ROLLCALL_JOBS_JOBS_TABLE_H
 
 #include "catalogue/catalogue.h"
+#include "json/json.h"
 #include "query/grid.h"
 
 enum jobs_column {
@@ -26,9 +27,11 @@ struct jobs_table {
 int jobs_table_begin (struct jobs_table *t, size_t width, bool users,
                       bool tags, bool at);
 
-/* 'at' may be NULL if it is not said. */
+/* 'at' may be NULL if it is not said; 'unbuilt' (shared/unbuilt.h) if its result
+ * could be built.
+ */
 void jobs_table_row (struct jobs_table *t, const struct catalogue_job *j,
-                     const char *at);
+                     const char *at, const struct json *unbuilt);
 
 /* Whether a table of this width has short times, and paths below their rows. */
 bool jobs_table_is_narrow (size_t width);

@@ -3,6 +3,7 @@
 
 #include "run/run.h"
 #include "shared/root.h"
+#include "shared/unbuilt.h"
 #include "shared/view.h"
 #include "store/fileio.h"
 #include "store/root.h"
@@ -31,6 +32,7 @@ int cli_jobs_open (const struct command_spec *c, const char *root,
     if (rc == 0) {
         ledger_end_read (ret->ledger);  // or whoever pages holds back its log
         catalogue_show_only (ret->catalogue, cli_visible_to ());
+        ret->status = unbuilt_read (root);
         return 0;
     }
     cli_jobs_close (ret);
@@ -41,6 +43,7 @@ void cli_jobs_close (struct cli_jobs *j)
 {
     catalogue_close (j->catalogue);
     ledger_close (j->ledger);
+    json_free (j->status);
     *j = (struct cli_jobs){ .ledger = NULL };
 }
 

@@ -10,6 +10,7 @@
 struct cli_jobs {
     struct ledger *ledger;      // NULL: the catalogue is a copy
     struct catalogue *catalogue;
+    struct json *status;        // of the service that has the root; NULL: none
 };
 
 /* Open the ledger and the catalogue of a root: 0, or an exit status after a

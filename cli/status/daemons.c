@@ -5,13 +5,13 @@
 #include "status/daemons.h"
 
 #include "shared/command.h"
+#include "shared/unbuilt.h"
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "json/status.h"
 #include "store/fileio.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +80,27 @@ static void put_forecast (struct grid *g, const struct json *j)
     }
 }
 
+/* Results that a service could not build so far. */
+static void put_unbuilt (struct grid *g, const struct json *j)
+{
+    const struct json *list = json_get (j, "unbuilt");
+    int64_t n = cli_number (j, "unbuilt_jobs"), named = 0;
+    char line[1600], what[UNBUILT_TEXT_MAX];
+
+    for (const struct json *k = json_first (list); k; k = json_next (k)) {
+        PRINT (line, "job %s: %s", json_text (json_get (k, "job"), ""),
+               unbuilt_text (k, what));
+        grid_line (g, line);
+        named++;
+    }
+    if (n <= named)
+        return;
+    PRINT (line, "results of %lld more job%s could not be built (event="
+           "build-failed in its log)", (long long)(n - named),
+           units_s ((uint64_t)(n - named)));
+    grid_line (g, line);
+}
+
 /* What a service still has to push into PostgreSQL. */
 static void put_postgres (struct grid *g, const struct json *j)
 {
@@ -129,14 +150,18 @@ static void put_store (struct grid *g, const struct json *j)
     const char *why = json_text (json_get (j, "why"), "");
     int64_t waiting = cli_number (j, "waiting");
     char size[16], line[1200];
+    bool answered;
 
     if (!j)
         return;
     units_bytes_text ((uint64_t)cli_number (j, "stored_bytes"), size);
-    PRINT (line, "%s has %lld segment%s (%s)",
+    answered = json_is_true (json_get (j, "answered"));
+    PRINT (line, "%s %s %lld segment%s (%s)%s",
            json_text (json_get (j, "url"), "?"),
+           answered ? "has" : "is known to have",
            (long long)cli_number (j, "stored"),
-           units_s ((uint64_t)cli_number (j, "stored")), size);
+           units_s ((uint64_t)cli_number (j, "stored")), size,
+           answered ? "" : ": it has not answered since the service began");
     grid_line (g, line);
     put_cache (g, j);
     if (waiting > 0) {
@@ -171,6 +196,7 @@ void daemons_text (struct daemons *d, const struct json *j, bool alive)
     grid_word (g, json_text (json_get (j, "job"), ""));
     if (*why)
         grid_line (g, why);
+    put_unbuilt (g, j);
     put_forecast (g, j);
     put_postgres (g, json_get (j, "postgres"));
     put_store (g, json_get (j, "store"));
@@ -214,19 +240,14 @@ static bool is_history (const char *path, const struct json *j)
     return ns > HISTORY_NS;
 }
 
-/* If its process is gone, it was killed: it would have removed the file. */
 void daemons_file (struct daemons *d, const char *path)
 {
-    struct json *j = NULL;
+    struct json *j;
     struct buf text;
-    bool alive = false;
+    bool alive;
 
     buf_init (&text, STATUS_MAX);
-    if (fileio_read_at (AT_FDCWD, path, &text, NULL) == 0)
-        j = json_parse ((const char *)text.data, text.size, NULL);
-    if (j)
-        alive = status_start_time ((pid_t)cli_number (j, "pid")) ==
-                cli_number (j, "start_time");
+    j = status_read (path, &text, &alive);
     if (j && (alive || !is_history (path, j))) {
         if (d->json)
             print_json (path, alive, buf_text (&text), d->n++ == 0);

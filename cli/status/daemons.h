@@ -11,8 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define STATUS_NAME "status.json"
-
 /* Those that were shown: rows of a table, or objects on standard output. */
 struct daemons {
     bool json;

@@ -126,3 +126,16 @@ void status_write (struct json *j, const char *path, char **last)
     }
     free (text);
 }
+
+struct json *status_read (const char *path, struct buf *text, bool *alive)
+{
+    int64_t pid = 0, start_time = 0;
+    struct json *j = NULL;
+
+    if (fileio_read_at (AT_FDCWD, path, text, NULL) == 0)
+        j = json_parse ((const char *)text->data, text->size, NULL);
+    *alive = json_int (json_get (j, "pid"), &pid) &&
+             json_int (json_get (j, "start_time"), &start_time) &&
+             status_start_time ((pid_t)pid) == start_time;
+    return j;
+}

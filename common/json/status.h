@@ -8,10 +8,12 @@
 #ifndef ROLLCALL_JSON_STATUS_H
 #define ROLLCALL_JSON_STATUS_H
 
+#include "base/buf.h"
 #include "json/json.h"
 
 #include <sys/types.h>
 
+#define STATUS_NAME "status.json"
 #define STATUS_EVERY_NS INT64_C (1000000000)    // between two writes
 #define STATUS_MAX (1u << 20)                   // bytes of a file
 
@@ -30,5 +32,11 @@ struct json *status_begin (const char *program, const char *job,
  * second later, tries again.
  */
 void status_write (struct json *j, const char *path, char **last);
+
+/* Read the file of a daemon: NULL, there is none; the caller frees the tree.  Not
+ * 'alive': the daemon was killed, as it would have removed the file.  'text', whose
+ * limit is STATUS_MAX, has the bytes.
+ */
+struct json *status_read (const char *path, struct buf *text, bool *alive);
 
 #endif

@@ -81,6 +81,45 @@ nothing_acknowledged ()
     eventually state serving
 }
 
+@test "a result for which a disk has no room is named, until it is built" {
+    disk 16m
+    make --ops 40
+    choose_port
+    inside "$AGGREGATOR" --root "$TEST_DIR/small/root" --disk-floor 0 \
+        --listen "tcp://127.0.0.1:$PORT" >>service.log 2>&1 3>&- &
+    state () { [[ "$(inside "$ROLLCALL" status small/root)" == *"$1"* ]]; }
+    eventually state serving
+    # what arrives has room, its result has not
+    inside sh -c 'cat /dev/zero >small/fill' 2>/dev/null || true
+    inside truncate -s -400K small/fill
+    run agent --once job
+    expect_status 0
+    eventually says service.log event=build-failed
+    eventually state build-failed
+    eventually state "job j: its result could not be built since 20"
+    state "disk is full" || state "No space left"
+    state "small/root has "
+    state "free without it: make room there; it is tried again by itself"
+    run inside "$ROLLCALL" jobs --root small/root
+    shows "its result could not be built since 20" "make room there"
+    run inside "$ROLLCALL" jobs --root small/root --json
+    shows '"unbuilt": {"since": "20'
+    run inside "$ROLLCALL" show --root small/root j
+    shows "not built     its result could not be built since 20"
+    # each try is later than the one before, and leaves nothing
+    tries () { [ "$(grep -c event=build-failed service.log)" -ge "$1" ]; }
+    eventually tries 2
+    eventually state "(2 tries)"
+    is "files of the result" 0 "$(inside find small/root/jobs -type f | wc -l)"
+    inside rm small/fill
+    eventually says service.log event=built
+    eventually state serving
+    ! state "could not be built" || fail "it is still named"
+    run inside "$ROLLCALL" jobs --root small/root
+    shows built
+    [[ "$output" != *"could not be built"* ]]
+}
+
 @test "an agent below its floor keeps the originals, and goes on when there is room" {
     disk 16m
     make

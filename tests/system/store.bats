@@ -87,7 +87,7 @@ fsck_store ()                       # [OPTION]...
     has_failed () { [ -n "$(store_says why)" ] && [ "$(store_says waiting)" -gt 0 ]; }
     eventually has_failed
     run "$ROLLCALL" status root
-    shows "wait for upload since 20" "$STORE has 0 segments"
+    shows "wait for upload since 20" "$STORE is known to have 0 segments (0 B): it has not"
     eventually says service.log event=store-failed
     start_proxy
     faults '[{"fault": "500", "times": 2}, {"fault": "slowdown", "times": 2},
@@ -97,6 +97,30 @@ fsck_store ()                       # [OPTION]...
     all_stored
     eventually says service.log event=store-back
     is "no signature was wrong" 0 "$(counted refused.SignatureDoesNotMatch)"
+    stop_service
+}
+
+@test "a service that begins while its store is away says what the store has" {
+    service --store "$STORE" --store-after 1s
+    OPS=10 deliver early
+    has () { store_is stored "$1" && store_is waiting "${2:-0}"; }
+    eventually has 1
+    run "$ROLLCALL" status root
+    shows "$STORE has 1 segment ("
+    stop_service
+    stop_proxy
+    service --store "$STORE" --store-after 1s --cache-size 1MB
+    has 1 || fail "$(store_says stored) are known"
+    OPS=10 deliver late
+    eventually has 1 1
+    run "$ROLLCALL" status root
+    shows "$STORE is known to have 1 segment (" "it has not answered since" \
+        "1 segment (" "waits for upload since 20"
+    [[ "$output" != *"0 B of segments are here"* ]]
+    start_proxy
+    eventually has 2
+    run "$ROLLCALL" status root
+    shows "$STORE has 2 segments ("
     stop_service
 }
 

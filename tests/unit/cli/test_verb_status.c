@@ -92,12 +92,33 @@ static void test_forecast (void **state)
     assert_null (strstr (text, "retention removes"));
 }
 
+/* Which results could not be built, since when, why, and what helps. */
+static void test_unbuilt (void **state)
+{
+    const char *text = told (*state, "\"unbuilt\": [{\"job\": \"j\", \"since\": "
+                             "\"2026-11-27\", \"tries\": 1, \"why\": \"/d is "
+                             "full\", \"hint\": \"make room\"}, {\"job\": \"k\", "
+                             "\"since\": \"2026-11-28\", \"tries\": 3, \"why\": "
+                             "\"it is odd\", \"hint\": null}], "
+                             "\"unbuilt_jobs\": 7");
+
+    has (text, "job j: its result could not be built since 2026-11-27 (1 try): "
+               "/d is full; make room; it is tried again by itself");
+    has (text, "job k: its result could not be built since 2026-11-28 (3 tries): "
+               "it is odd; it is tried again by itself");
+    has (text, "results of 5 more jobs could not be built");
+    text = told (*state, "\"unbuilt\": [], \"unbuilt_jobs\": 0");
+    assert_null (strstr (text, "could not be built"));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_reused_pid, verb_setup,
                                          verb_teardown),
         cmocka_unit_test_setup_teardown (test_forecast, verb_setup,
+                                         verb_teardown),
+        cmocka_unit_test_setup_teardown (test_unbuilt, verb_setup,
                                          verb_teardown),
     };
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 static bool endless;            // a build goes on until it is cancelled
+static int failing;             // with this, once it was asked
 static sem_t cancelled;
 
 int __real_job_build_run (struct job_build *b, const char *out,
@@ -25,6 +26,8 @@ int __wrap_job_build_run (struct job_build *b, const char *out,
 {
     if (endless)
         (void)sem_wait (&cancelled);
+    if (failing != 0)
+        return err_set (err, failing, "%s is full", out);
     return __real_job_build_run (b, out, threads, roster, ret, err);
 }
 
@@ -203,13 +206,72 @@ static void test_cancel (void **state)
     assert_int_equal (a->nunbuilt, 1);
 }
 
+/* Jobs that the status names, each with a part of the reason. */
+static void names (struct service *s, size_t n, size_t in_all, const char *hint)
+{
+    struct json *j = json_object ();
+    int64_t all = -1;
+
+    aggregator_add_unbuilt (&s->a, j);
+    assert_int_equal (json_count (json_get (j, "unbuilt")), n);
+    assert_true (json_int (json_get (j, "unbuilt_jobs"), &all));
+    assert_int_equal (all, in_all);
+    assert_int_equal (aggregator_has_unbuilt (&s->a), in_all > 0);
+    for (const struct json *o = json_first (json_get (j, "unbuilt")); o;
+         o = json_next (o)) {
+        assert_non_null (strstr (json_text (json_get (o, "why"), ""), "is full"));
+        assert_non_null (strstr (json_text (json_get (o, "hint"), ""), hint));
+    }
+    json_free (j);
+}
+
+static void build_all (struct service *s)
+{
+    for (struct served *x = s->a.jobs; x; x = x->next) {
+        aggregator_start_build (&s->a, x);
+        service_built (s);
+    }
+}
+
+/* A disk is full: jobs that could not be built are named, until they are; a few of
+ * many, as there is no room for a larger status.
+ */
+static void test_no_room (void **state)
+{
+    struct service *s = *state;
+    char name[32];
+
+    names (s, 0, 0, "");
+    for (unsigned i = 0; i < 6; i++) {
+        (void)snprintf (name, sizeof (name), "job%u", i);
+        enter (s, name);
+        service_hello (s, i, name, 0);
+    }
+    failing = ENOSPC;
+    build_all (s);
+    names (s, 4, 6, "free without it: make room there");
+    build_all (s);
+    assert_int_equal (s->a.jobs->unbuilt.tries, 2);
+    assert_true (build_schedule_due_ns (&s->a.jobs->schedule) < INT64_MAX);
+    failing = EIO;
+    build_all (s);
+    names (s, 4, 6, "");
+    assert_string_equal (s->a.jobs->unbuilt.hint, "");
+    failing = 0;
+    aggregator_start_build (&s->a, s->a.jobs);
+    service_built (s);
+    names (s, 4, 5, "");
+    build_all (s);
+    names (s, 0, 0, "");
+}
+
 int main (void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_many_unbuilt), TEST (test_came_again), TEST (test_cancel),
-        TEST (test_late_size),
+        TEST (test_late_size), TEST (test_no_room),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

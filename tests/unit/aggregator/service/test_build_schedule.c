@@ -79,6 +79,43 @@ static void test_failure (void **state)
                  failed + BUILD_SCHEDULE_RETRY_NS);
 }
 
+static void failed (struct build_schedule *p, int64_t *now, int64_t took)
+{
+    *now = build_schedule_due_ns (p);
+    build_schedule_began (p, *now);
+    *now += took;
+    build_schedule_ended (p, false, *now);
+}
+
+/* A night with a full disk: it is tried less and less often, but once a minute,
+ * also if more arrives; and a large one not without rests.  The next failure
+ * begins anew.
+ */
+static void test_failures (void **state)
+{
+    static const int64_t pauses[] = { 10, 20, 40, 60, 60, 60 };
+    struct build_schedule p = { 0 };
+    int64_t now;
+
+    (void)state;
+    build_schedule_arrived (&p, START);
+    for (size_t i = 0; i < sizeof (pauses) / sizeof (pauses[0]); i++) {
+        failed (&p, &now, NS_PER_S);
+        build_schedule_arrived (&p, now + NS_PER_S);
+        assert_true (build_schedule_due_ns (&p) == now + pauses[i] * NS_PER_S);
+    }
+    failed (&p, &now, 100 * NS_PER_S);
+    assert_true (build_schedule_due_ns (&p) ==
+                 now + BUILD_SCHEDULE_REST * 100 * NS_PER_S);
+    now = build_schedule_due_ns (&p);
+    build_schedule_began (&p, now);
+    build_schedule_ended (&p, true, now);
+    assert_true (build_schedule_due_ns (&p) == INT64_MAX);
+    build_schedule_arrived (&p, now);
+    failed (&p, &now, 0);
+    assert_true (build_schedule_due_ns (&p) == now + BUILD_SCHEDULE_RETRY_NS);
+}
+
 /* Items that come for ever put a build off only so long. */
 static void test_latest (void **state)
 {
@@ -183,6 +220,7 @@ int main (void)
         cmocka_unit_test (test_latest),    cmocka_unit_test (test_meanwhile),
         cmocka_unit_test (test_storm),     cmocka_unit_test (test_drip),
         cmocka_unit_test (test_failure),   cmocka_unit_test (test_given),
+        cmocka_unit_test (test_failures),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -174,6 +174,36 @@ static void test_upload (void **state)
     end (&f);
 }
 
+/* The store is away when a service begins: what it had is known. */
+static void test_away_at_start (void **state)
+{
+    struct fixture f = { .u = NULL };
+    struct root *r = *state;
+    const char *answers[] = { NOT_THERE, NO_KEY, f.owner, FINE, f.there };
+    uint64_t size = sealed (r, "first"), second;
+
+    as_there (&f, r, size);
+    begin (&f, r, answers, 5);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, is_stored);
+    assert_true (f.now.answered);
+    end (&f);
+    second = sealed (r, "second");
+    f.why = "it is away";
+    begin_cache (&f, r, 1000000, NULL, 0);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    uploads_state (f.u, &f.now);
+    assert_int_equal (f.now.waiting, 1);
+    assert_int_not_equal (f.now.error, 0);
+    assert_int_equal (f.now.stored, 1);
+    assert_int_equal (f.now.stored_bytes, size);
+    assert_int_equal (f.now.waiting_bytes, second);
+    assert_true (f.now.local_bytes >= size + second);
+    assert_false (f.now.answered);
+    assert_false (uploads_have (f.u, 1));       // nobody has looked
+    end (&f);
+}
+
 /* ---- hashes that are made while a segment fills ---- */
 
 /* Chunks for some MiB, committed. */
@@ -681,7 +711,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_upload), ROOT_TEST (test_conflict),
-        ROOT_TEST (test_conflict_over),
+        ROOT_TEST (test_conflict_over), ROOT_TEST (test_away_at_start),
         ROOT_TEST (test_stored), cmocka_unit_test (test_hurry),
         ROOT_TEST (test_delete), ROOT_TEST (test_delete_later),
         ROOT_TEST (test_no_delete),
