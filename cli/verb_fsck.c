@@ -141,13 +141,13 @@ static int check_store (const struct fsck_options *opt, const char *root)
                          ? EXIT_FAULTS : 0;
 }
 
-static int check_root (const struct fsck_options *opt, const char *root)
+static int check_segments (const struct fsck_options *opt, const char *root)
 {
     struct fsck_options copy = *opt;
     struct check_report r = { .say = on_sentence, .arg = &copy };
     struct err err = { "" };
     char bytes[16], away[16];
-    int rc = store_check (root, opt->repair, &r, &err), status;
+    int rc = store_check (root, opt->repair, &r, &err);
 
     if (rc < 0)
         return FAIL (fail_status (rc), "%s", err.text);
@@ -165,10 +165,20 @@ static int check_root (const struct fsck_options *opt, const char *root)
                       "and were not read: rollcall archive verify reads them\n",
                       r.away, away);
     rc = cli_flush (&fsck_command, 0);
-    if (rc)
-        return rc;
-    status = opt->store.url ? check_store (opt, root) : 0;
-    return status ? status : r.damaged > 0 ? EXIT_FAULTS : 0;
+    return rc ? rc : r.damaged > 0 ? EXIT_FAULTS : 0;
+}
+
+/* The store first: what it has lost of segments that are only there is damage, and
+ * is repaired as such.
+ */
+static int check_root (const struct fsck_options *opt, const char *root)
+{
+    int there = opt->store.url ? check_store (opt, root) : 0, here;
+
+    if (there > EXIT_FAULTS)
+        return there;
+    here = check_segments (opt, root);
+    return here ? here : there;
 }
 
 /* ---- an agent's spool ---- */

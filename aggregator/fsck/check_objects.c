@@ -125,9 +125,9 @@ static int check_mark (struct objects *o, int64_t segment)
     o->ret->holes++;
     say (o, "segment %lld counts as stored in %s, and %s%s", (long long)segment,
          m.url, there ? "has another size there" : "is not there",
-         !o->opt->repair ? m.evicted ? ": its contents are lost" : ""
-         : m.evicted ? ": its contents are lost, and the next --repair says so "
-                       "to whoever can deliver them again"
+         !o->opt->repair ? m.evicted ? ": its contents are lost; --repair names "
+                                      "them" : ""
+         : m.evicted ? ": its contents are lost, and are requested again"
                      : ": it is uploaded again");
     return o->opt->repair ? object_mark_drop (o->root, segment, o->err) : 0;
 }

@@ -246,6 +246,18 @@ bool segments_rest (struct segments *s)
     return ret;
 }
 
+/* What to do about an object that is there no more: nobody has its bytes. */
+static void name_repair (const struct segment *f,
+                         const struct object_store *client, struct err *err)
+{
+    struct err why = *err;
+
+    if (f->of->root)
+        (void)err_set (err, ENOENT, "%.300s: rollcall fsck aggregator --repair "
+                       "--store %s %s names what is lost", why.text,
+                       object_store_url (client), f->of->root);
+}
+
 static int ask (struct segment *f, void *out, size_t n, uint64_t at)
 {
     char id[ROOT_ID_SIZE] = "", key[OBJECT_MARK_KEY_MAX];
@@ -267,6 +279,8 @@ static int ask (struct segment *f, void *out, size_t n, uint64_t at)
     if (rc < 0)
         (void)err_prefix (&err, rc, "segment %lld is not here any more",
                           (long long)f->number);
+    if (rc == -ENOENT && client)
+        name_repair (f, client, &err);
     give_back (f->of, client, once, rc, &err);
     return rc < 0 ? -EREMOTEIO : 0;
 }

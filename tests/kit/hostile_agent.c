@@ -149,7 +149,7 @@ static bool make (struct buf *b)
     else
         buf_put (b, r->bytes, r->size);
     nonsense_damage (b);
-    return b->size > 2 && b->data[2] == MESSAGE_CHUNK;
+    return b->size > 2 && message_has_data ((enum message_type)b->data[2]);
 }
 
 int main (int argc, char **argv)

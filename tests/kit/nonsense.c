@@ -82,6 +82,22 @@ static void draw_numbers (struct message *m)
     m->files = number ();
     m->came = nonsense_draw (4);
     m->gone = number ();
+    m->home = nonsense_draw (2);
+    m->hurry = nonsense_draw (2);
+}
+
+/* Any that agents or people may say, or aggregators; sometimes the others'. */
+static enum message_type type (bool of_agents)
+{
+    static const enum message_type asked[] = { MESSAGE_ASK, MESSAGE_MORE };
+
+    if (!of_agents || nonsense_draw (8) == 0)
+        return (enum message_type)(MESSAGE_WELCOME +
+                                   nonsense_draw (MESSAGE_STORED + 1 -
+                                                  MESSAGE_WELCOME));
+    if (nonsense_draw (6) == 0)
+        return asked[nonsense_draw (2)];
+    return (enum message_type)(1 + nonsense_draw (MESSAGE_KEPT));
 }
 
 void nonsense_message (struct message *m, bool of_agents)
@@ -96,9 +112,7 @@ void nonsense_message (struct message *m, bool of_agents)
     text (m->text, sizeof (m->text));
     for (size_t i = 0; i < sizeof (m->content.bytes); i++)
         m->content.bytes[i] = (uint8_t)nonsense_draw (256);
-    m->type = of_agents && nonsense_draw (8)
-                  ? (enum message_type)(1 + nonsense_draw (MESSAGE_DIVIDED))
-                  : (enum message_type)(MESSAGE_WELCOME + nonsense_draw (7));
+    m->type = type (of_agents);
 }
 
 /* ---- bytes ---- */
@@ -161,6 +175,37 @@ static size_t any_size (void)
     }
 }
 
+/* What a person may ask, must not, or cannot; behind each other they are no JSON. */
+static const char *question (size_t *size)
+{
+    static const char *const parts[] = {
+        "{\"do\": \"view\", \"verb\": \"jobs\", \"options\": [\"--json\"]}",
+        "{\"do\": \"view\", \"verb\": \"status\"}",
+        "{\"do\": \"view\", \"verb\": \"show\", \"operands\": [\"j\"]}",
+        "{\"do\": \"view\", \"verb\": \"archive\", \"operands\": [\"get\", "
+        "\"j\", \"0\"]}",
+        "{\"do\": \"view\", \"verb\": \"archive\", \"operands\": [\"result\", "
+        "\"../j\"]}",
+        "{\"do\": \"view\", \"verb\": \"jobs\", \"options\": [\"--where\", "
+        "\"1) UNION SELECT 1 --\"]}",
+        "{\"do\": \"view\", \"verb\": \"trend\", \"options\": [\"--by\"]}",
+        "{\"do\": \"rm\", \"job\": \"j\"}", "{\"do\": 1}", "[[[[", "",
+    };
+    static char text[4096];
+    size_t n = 0;
+
+    do {
+        const char *part = parts[nonsense_draw (sizeof (parts) /
+                                                sizeof (parts[0]))];
+
+        n += (size_t)snprintf (text + n, sizeof (text) - n, "%s", part);
+    } while (nonsense_draw (8) == 0 && n < sizeof (text) / 2);
+    if (nonsense_draw (4) == 0 && n > 0)
+        text[nonsense_draw ((uint32_t)n)] = (char)nonsense_draw (256);
+    *size = n;
+    return text;
+}
+
 static bool put (void *socket, const void *data, size_t size, bool more)
 {
     return zmq_send (socket, data, size, ZMQ_DONTWAIT |
@@ -170,7 +215,9 @@ static bool put (void *socket, const void *data, size_t size, bool more)
 bool nonsense_send (void *socket, const void *to, size_t size,
                     const struct buf *head, bool data)
 {
+    const char *what;
     uint32_t n = data;
+    size_t length;
 
     switch (nonsense_draw (8)) {
     case 0: n = 1 - n; break;
@@ -184,6 +231,11 @@ bool nonsense_send (void *socket, const void *to, size_t size,
         return false;
     if (!put (socket, head->data, head->size, n > 0))
         return false;
+    if (n > 0 && head->size > 2 &&
+        ((const uint8_t *)head->data)[2] == MESSAGE_ASK) {
+        what = question (&length);
+        (void)put (socket, what, length, n-- > 1);
+    }
     for (; n > 0; n--)
         (void)put (socket, zeros, n > 2 ? nonsense_draw (100) : any_size (),
                    n > 1);

@@ -438,6 +438,28 @@ frugal ()
     shows "segment 1 is only in s3://bucket/pre"
 }
 
+# What is only there is lost with it, and is named; whoever has it delivers it again.
+@test "an object that was deleted by others when it was the only copy is named by a repair" {
+    let_go
+    stop_service
+    object rm "$(cat root/id)/segments/00000001"
+    run "$ROLLCALL" archive --root root verify
+    expect_status 74
+    shows "NoSuchKey" "fsck aggregator --repair --store $STORE"
+    fsck_store --repair
+    expect_status 1
+    shows "segment 1 counts as stored in $STORE, and is not there" \
+        "job j rank 0" "job j rank 1" "1 hole"
+    fsck_store
+    expect_status 0
+    service --store "$STORE" --store-after 1s --cache-size 1M
+    run agent --once --raw --job j j
+    expect_status 0
+    again () { "$ROLLCALL" archive --root root verify; }
+    eventually again
+    stop_service
+}
+
 # wrong TEXT [OPTION]...: a service does not begin with that, and says why
 wrong ()
 {
