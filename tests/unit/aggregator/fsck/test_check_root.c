@@ -64,12 +64,11 @@ static void deliver (const char *root, const char *capture, const char *bytes,
     ledger_close (l);
 }
 
-/* Of a pin, its end and another pin, collecting has left the records of the
- * pins: nothing is missing.
+/* A job is pinned and unpinned in turn, the first time pinned, and collecting
+ * has left the records that say the last of it: nothing is missing.
  */
-static void test_pinned_again (void **state)
+static void pins_collected (struct fixture *f, int times)
 {
-    struct fixture *f = *state;
     struct ledger *l = NULL;
     struct store *s = NULL;
     char path[PATH_MAX];
@@ -78,18 +77,28 @@ static void test_pinned_again (void **state)
     assert_int_equal (ledger_open (path, &l, NULL), 0);
     assert_int_equal (store_open (f->root, l, &s, NULL), 0);
     assert_int_equal (ledger_begin (l, NULL), 0);
-    for (int at_ns = 6; at_ns < 9; at_ns++) {
+    for (int i = 0; i < times; i++) {
         const struct ledger_fact pin = { .job = "j", .key = FACT_PIN,
-                                         .value = "1", .at_ns = at_ns,
-                                         .gone = at_ns == 7 };
+                                         .value = "1", .at_ns = 6 + i,
+                                         .gone = i % 2 == 1 };
 
-        if (!pin.gone)
+        if (i % 2 == (times - 1) % 2)
             assert_int_equal (store_note_fact (s, &pin, NULL), 0);
         assert_int_equal (ledger_set_fact (l, &pin, NULL), 1);
     }
     fsck_end (s, l);
     assert_int_equal (fsck_check (f, f->root, false).damaged, 0);
     assert_string_equal (f->said, "");
+}
+
+static void test_pinned_again (void **state)
+{
+    pins_collected (*state, 3);
+}
+
+static void test_unpinned (void **state)
+{
+    pins_collected (*state, 2);
 }
 
 /* Item 0 once more, into the root that a check has mended. */
@@ -444,7 +453,7 @@ int main (void)
         TEST (test_homeless), TEST (test_locked), TEST (test_damaged_twice),
         TEST (test_repair_cut_short), TEST (test_aside_twice),
         TEST (test_superseded), TEST (test_superseded_undated),
-        TEST (test_removed), TEST (test_pinned_again),
+        TEST (test_removed), TEST (test_pinned_again), TEST (test_unpinned),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
