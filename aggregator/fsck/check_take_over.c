@@ -186,16 +186,26 @@ static int take_over_keys (struct check *c, sqlite3 *db)
     return unless_damaged (&r);
 }
 
+/* 1: the records say so, or something later.  One that is gone has no row if the
+ * record of what it withdrew was collected.
+ */
+static int is_known_fact (struct check *c, const struct ledger_fact *f)
+{
+    int known = f->gone ? ledger_has_fact (c->fresh, f, c->err) : 0;
+
+    return known != 0 ? known
+        : db_one (ledger_rows (c->fresh, c->err, "SELECT 1 FROM fact WHERE "
+                               "job=?1 AND key=?2 AND (key<>'" FACT_TAG "' OR "
+                               "value=?3) AND at_ns>=?4 LIMIT 1", f->job,
+                               f->key, f->value, f->at_ns), known);
+}
+
 /* Take over a fact whose record is damaged; what records say later counts. */
 static int take_over_fact (struct check *c, const struct ledger_fact *f)
 {
-    int newer = 0;
-    int rc = db_one (ledger_rows (c->fresh, c->err, "SELECT count(*) FROM fact "
-                                  "WHERE job=?1 AND key=?2 AND (key<>'"
-                                  FACT_TAG "' OR value=?3) AND at_ns>=?4",
-                                  f->job, f->key, f->value, f->at_ns), newer);
+    int rc = is_known_fact (c, f);
 
-    if (rc < 0 || newer)
+    if (rc != 0)
         return rc < 0 ? rc : 0;
     c->differs = true;
     check_damage (c, "job %s: the record of its %s is damaged or missing%s",

@@ -141,6 +141,29 @@ segments ()
     expect_status 0
 }
 
+@test "fsck: a tag and a pin that were withdrawn are no damage after a collection" {
+    make --ranks 1 --steps 1 --ops 4
+    "$ROLLCALL" archive add --root root --job j --tag one job
+    "$ROLLCALL" archive add --root root --no-raw --job k --tag two job
+    "$ROLLCALL" archive pin --root root j
+    "$ROLLCALL" archive unpin --root root j
+    "$ROLLCALL" archive untag --root root j one
+    "$ROLLCALL" archive rm --root root j --apply
+    run "$ROLLCALL" archive gc --root root --unused 0 --apply
+    expect_status 0
+    shows "were freed, in 1 segment"
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+    shows "0 damaged"
+    # the tag of k is told of still, with a ledger that is made of the records
+    rm root/ledger.db*
+    "$ROLLCALL" fsck aggregator --repair root || true
+    run "$ROLLCALL" jobs --root root --json
+    shows '"two"'
+    [[ "$output" != *'"one"'* ]] || fail "$output"
+    "$ROLLCALL" fsck aggregator root
+}
+
 jobs_are ()                         # NAME...
 {
     [ "$(sqlite3 root/ledger.db "SELECT DISTINCT job FROM item ORDER BY job" |

@@ -5,12 +5,11 @@
 
 #include "archive/archive_items.h"
 
-/* Of a pin, its end and another pin, collecting has left the records of the
- * pins: nothing is missing.
+/* A job is pinned and unpinned in turn, the first time pinned, and collecting
+ * has left the records that say the last of it: nothing is missing.
  */
-static void test_pinned_again (void **state)
+static void pins_collected (struct fixture *f, int times)
 {
-    struct fixture *f = *state;
     struct ledger *l = NULL;
     struct store *s = NULL;
     char path[PATH_MAX];
@@ -19,18 +18,28 @@ static void test_pinned_again (void **state)
     assert_int_equal (ledger_open (path, &l, NULL), 0);
     assert_int_equal (store_open (f->root, l, &s, NULL), 0);
     assert_int_equal (ledger_begin (l, NULL), 0);
-    for (int at_ns = 6; at_ns < 9; at_ns++) {
+    for (int i = 0; i < times; i++) {
         const struct ledger_fact pin = { .job = "j", .key = FACT_PIN,
-                                         .value = "1", .at_ns = at_ns,
-                                         .gone = at_ns == 7 };
+                                         .value = "1", .at_ns = 6 + i,
+                                         .gone = i % 2 == 1 };
 
-        if (!pin.gone)
+        if (i % 2 == (times - 1) % 2)
             assert_int_equal (store_note_fact (s, &pin, NULL), 0);
         assert_int_equal (ledger_set_fact (l, &pin, NULL), 1);
     }
     fsck_end (s, l);
     assert_int_equal (fsck_check (f, f->root, false).damaged, 0);
     assert_string_equal (f->said, "");
+}
+
+static void test_pinned_again (void **state)
+{
+    pins_collected (*state, 3);
+}
+
+static void test_unpinned (void **state)
+{
+    pins_collected (*state, 2);
 }
 
 /* What was removed is not missed, also if only the ledger knows of that. */
@@ -137,7 +146,7 @@ int main (void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, fsck_setup, fsck_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_pinned_again), TEST (test_removed), TEST (test_superseded),
+        TEST (test_pinned_again), TEST (test_unpinned), TEST (test_removed), TEST (test_superseded),
         TEST (test_superseded_undated),
     };
 
