@@ -146,8 +146,8 @@ int main (void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, fsck_setup, fsck_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_pinned_again), TEST (test_unpinned), TEST (test_removed), TEST (test_superseded),
-        TEST (test_superseded_undated),
+        TEST (test_pinned_again), TEST (test_unpinned), TEST (test_removed),
+        TEST (test_superseded), TEST (test_superseded_undated),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
