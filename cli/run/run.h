@@ -359,6 +359,11 @@ int run_finish (struct run *r, const char *dir);
 void run_show_end (const struct run *r, int64_t ended_ns);
 void run_hide_end (void);
 
+/* Elsewhere: say once, some seconds after that, what is waited for, and how long at
+ * most.  'said' begins as false.
+ */
+void run_say_wait (const struct run *r, int64_t ended_ns, bool *said);
+
 /* ---- run_result.c ---- */
 
 /* Print result.json of 'dir'; returns its exit status, or -ENOENT when there is

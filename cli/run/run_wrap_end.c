@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "model/capture.h"
 #include "options/shell.h"
 #include "store/fileio.h"
@@ -85,12 +86,15 @@ static void add_word (struct buf *b, const char *option, const char *value)
 /* How the list is meant, where it is not meant as agents mean it by themselves. */
 static void add_choice (const struct run_options *o, struct buf *b)
 {
+    char away[UNITS_DURATION_TEXT];
+
     if (o->copies > 1)
         add_word (b, "--copies", "2");
     if (o->spread > 0)
         buf_printf (b, " --spread %lld", (long long)o->spread);
+    units_duration_text (o->away_ns, away);
     if (o->away_ns != AWAY_DEFAULT_NS)
-        buf_printf (b, " --away %lldms", (long long)(o->away_ns / NS_PER_MS));
+        add_word (b, "--away", away);
 }
 
 /* The command that delivers what a run left: its spool knows where that is. */
