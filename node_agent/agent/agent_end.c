@@ -362,7 +362,9 @@ static int64_t count_stand_ins (const struct targets *t)
 static const char *useless (const struct agent *a)
 {
     int64_t now = clock_mono_ns ();
+    char names[MESSAGE_TEXT_MAX];
     const struct exit_facts l = {
+        .missing = agent_missing (a, names),
         .now_ns = now, .began_ns = now - agent_began_for_ns (a),
         .heard_ns = ship_heard_ns (a->ship),
         .ended_ns = a->end.commands_ns > 0 ? now - agent_ended_for_ns (a) : 0,
