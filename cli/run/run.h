@@ -46,6 +46,8 @@
 
 #define RUN_AGGREGATOR "aggregator.json"        // its process, and OUT
 #define RUN_OVER "agent.over"           // made by an agent at the run's end
+#define RUN_LEFT "wrappers.over"        // made by the last wrapper that ends, if
+                                        // something was not delivered
 #define RUN_CALL "run.json"             // how the run was called
 #define RUN_LOCK "finish.lock"          // held to finish or remove the run
 #define RUN_RESTARTS_MAX 3              // of each daemon that dies

@@ -118,6 +118,17 @@ static void add_delivery (const struct run *r, struct buf *b)
     add_word (b, "--server-key", getenv ("ROLLCALL_SERVER_KEY"));
 }
 
+/* If all agents have died, what is made from now on is not this run's: the last
+ * wrapper's date counts.
+ */
+static void mark_left (const struct run *r)
+{
+    char path[PATH_MAX];
+
+    if (fileio_join (path, sizeof (path), r->dir, RUN_LEFT))
+        (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
+}
+
 /* The aggregator is a service, so each wrapper returns the status of its own
  * COMMAND.  Another rank's status would make the launcher kill COMMANDs that
  * are still running on other hosts.
@@ -128,6 +139,8 @@ static int served_status (const struct wrap *w)
     int status = w->stopped ? 0 : w->status;
     struct buf command;
 
+    if (w->undelivered[0])
+        mark_left (r);
     if (!w->undelivered[0] || r->world.local_rank > 0)
         return status;
     buf_init (&command, 8 * PATH_MAX);
