@@ -46,6 +46,8 @@
 
 #define RUN_AGGREGATOR "aggregator.json"        // its process, and OUT
 #define RUN_OVER "agent.over"           // made by an agent at the run's end
+#define RUN_LEFT "wrappers.over"        // made by the last wrapper that ends, if
+                                        // something was not delivered
 #define RUN_CALL "run.json"             // how the run was called
 #define RUN_LOCK "finish.lock"          // held to finish or remove the run
 #define RUN_RESTARTS_MAX 3              // of each daemon that dies
@@ -358,6 +360,11 @@ int run_finish (struct run *r, const char *dir);
  */
 void run_show_end (const struct run *r, int64_t ended_ns);
 void run_hide_end (void);
+
+/* Elsewhere: say once, some seconds after that, what is waited for, and how long at
+ * most.  'said' begins as false.
+ */
+void run_say_wait (const struct run *r, int64_t ended_ns, bool *said);
 
 /* ---- run_result.c ---- */
 

@@ -1,4 +1,5 @@
-/* cli/run/run_progress.c - show progress after COMMAND's end, on a terminal
+/* cli/run/run_progress.c - show progress after COMMAND's end, on a terminal;
+ * elsewhere say once what is waited for
  *
  * The run's daemons write down what they are doing, for rollcall status.
  */
@@ -11,6 +12,8 @@
 
 #include <stdio.h>
 #include <string.h>
+
+#define SAY_AFTER_NS (5 * NS_PER_S)     // most runs have ended by then
 
 /* What the agent of this host still has. */
 static void name_agent (const struct json *agent, char *out, size_t size)
@@ -55,6 +58,28 @@ void run_show_end (const struct run *r, int64_t ended_ns)
            (long long)((p.began_ns - ended_ns) / NS_PER_S));
     cli_progress_phase (&p, text);
     json_free (root);
+    json_free (agent);
+}
+
+void run_say_wait (const struct run *r, int64_t ended_ns, bool *said)
+{
+    int64_t waited_ns = clock_mono_ns () - ended_ns;
+    int64_t left_ns = r->opt->deadline_ns - waited_ns;
+    struct cli_progress p;
+    struct json *agent;
+    char what[256];
+
+    if (*said || waited_ns < SAY_AFTER_NS || left_ns < NS_PER_S)
+        return;
+    *said = true;
+    cli_progress_begin (&p);
+    if (p.shown)
+        return;
+    agent = run_read_object (r->dir, "spool/status.json");
+    name_agent (agent, what, sizeof (what));
+    (void)RUN_FAIL (0, "job %s: COMMAND has ended; waiting for %lld s at most "
+                    "(--deadline): %s", r->job,
+                    (long long)(left_ns / NS_PER_S), what);
     json_free (agent);
 }
 

@@ -546,6 +546,8 @@ int run_wrap (struct run *r)
         if (w.child == 0 && (r->owns_aggregator || run_is_served (r)) &&
             r->world.local_rank == 0)   // one of those on this terminal
             run_show_end (r, w.ended_ns);
+        if (w.child == 0 && run_is_served (r) && r->world.local_rank == 0)
+            run_say_wait (r, w.ended_ns, &w.wait_said);
         turn (&w);
     }
     run_hide_end ();

@@ -28,6 +28,7 @@ struct wrap {
     int64_t built_ns;           // when the aggregator ended with a result, or 0
     int64_t asked_ns;           // when the agent was last asked
     int64_t silent_ns;          // since when its answer is due; 0: none is
+    bool wait_said;             // what is waited for, and how long
     struct command_end end;     // of COMMAND
     int status;                 // of COMMAND: exit status or 128 + signal
     bool stopped;               // COMMAND was ended on request

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "model/capture.h"
 #include "options/shell.h"
 #include "store/fileio.h"
@@ -85,12 +86,15 @@ static void add_word (struct buf *b, const char *option, const char *value)
 /* How the list is meant, where it is not meant as agents mean it by themselves. */
 static void add_choice (const struct run_options *o, struct buf *b)
 {
+    char away[UNITS_DURATION_TEXT];
+
     if (o->copies > 1)
         add_word (b, "--copies", "2");
     if (o->spread > 0)
         buf_printf (b, " --spread %lld", (long long)o->spread);
+    units_duration_text (o->away_ns, away);
     if (o->away_ns != AWAY_DEFAULT_NS)
-        buf_printf (b, " --away %lldms", (long long)(o->away_ns / NS_PER_MS));
+        add_word (b, "--away", away);
 }
 
 /* The command that delivers what a run left: its spool knows where that is. */
@@ -114,6 +118,17 @@ static void add_delivery (const struct run *r, struct buf *b)
     add_word (b, "--server-key", getenv ("ROLLCALL_SERVER_KEY"));
 }
 
+/* If all agents have died, what is made from now on is not this run's: the last
+ * wrapper's date counts.
+ */
+static void mark_left (const struct run *r)
+{
+    char path[PATH_MAX];
+
+    if (fileio_join (path, sizeof (path), r->dir, RUN_LEFT))
+        (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
+}
+
 /* The aggregator is a service, so each wrapper returns the status of its own
  * COMMAND.  Another rank's status would make the launcher kill COMMANDs that
  * are still running on other hosts.
@@ -124,6 +139,8 @@ static int served_status (const struct wrap *w)
     int status = w->stopped ? 0 : w->status;
     struct buf command;
 
+    if (w->undelivered[0])
+        mark_left (r);
     if (!w->undelivered[0] || r->world.local_rank > 0)
         return status;
     buf_init (&command, 8 * PATH_MAX);

@@ -109,6 +109,34 @@ int units_duration_ns (const char *s, int64_t *ret_ns)
     return -EINVAL;
 }
 
+void units_duration_text (int64_t ns, char out[UNITS_DURATION_TEXT])
+{
+    static const struct {
+        const char *suffix;
+        int64_t ns;
+    } units[] = {
+        { "h", INT64_C (3600000000000) }, { "m", INT64_C (60000000000) },
+        { "s", INT64_C (1000000000) },
+    };
+    size_t n;
+
+    for (size_t i = 0; i < sizeof (units) / sizeof (units[0]); i++) {
+        if (ns > 0 && ns % units[i].ns == 0) {
+            (void)snprintf (out, UNITS_DURATION_TEXT, "%lld%s",
+                            (long long)(ns / units[i].ns), units[i].suffix);
+            return;
+        }
+    }
+    (void)snprintf (out, UNITS_DURATION_TEXT, "%lld.%09lld",
+                    (long long)(ns / units[2].ns),
+                    (long long)(ns % units[2].ns));
+    n = strlen (out);
+    while (out[n - 1] == '0')
+        n--;
+    n -= out[n - 1] == '.';
+    (void)snprintf (out + n, UNITS_DURATION_TEXT - n, "s");
+}
+
 int units_bytes (const char *s, int64_t *ret)
 {
     static const char letters[] = "kMGTPE";

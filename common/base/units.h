@@ -24,6 +24,12 @@ int units_real (const char *s, size_t n, double *ret);
 /* Parse a duration: "90" and "1.5" (seconds), "500ms", "90s", "5m", "2h". */
 int units_duration_ns (const char *s, int64_t *ret_ns);
 
+/* Print one that is not negative as people write it, so that it reads back as the
+ * same: "45s", "1.5s", "5m", "2h".
+ */
+#define UNITS_DURATION_TEXT 40  // bytes, with the NUL
+void units_duration_text (int64_t ns, char out[UNITS_DURATION_TEXT]);
+
 /* Parse a size: "1000", "64k", "1.5G", "10GB" (powers of ten), "1GiB" (powers
  * of two).
  */

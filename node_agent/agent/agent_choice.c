@@ -89,6 +89,35 @@ const char *agent_raw_endpoints (const struct agent *a,
     return join (a, SPOOL_RAW_COPY, SPOOL_COPIES_ALL, out);
 }
 
+static bool is_missing (const struct agent *a, size_t endpoint)
+{
+    const struct choice *c = &a->targets.choice;
+
+    if (c->of[endpoint].away)
+        return true;
+    for EACH_CHOSEN (i, c) {
+        if (c->copy[i].at == endpoint && !ship_is_heard (a->ship, i))
+            return true;
+    }
+    return false;
+}
+
+unsigned agent_missing (const struct agent *a, char out[MESSAGE_TEXT_MAX])
+{
+    const struct endpoints *e = &a->targets.endpoints;
+    unsigned n = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < e->n; i++) {
+        size_t used = strlen (out);
+
+        if (is_missing (a, i))
+            (void)snprintf (out + used, MESSAGE_TEXT_MAX - used, "%s%s",
+                            n++ > 0 ? ", " : "", e->all[i].name);
+    }
+    return n;
+}
+
 bool agent_is_at_first_choice (const struct agent *a)
 {
     return choice_is_first (&a->targets.choice);

@@ -97,11 +97,16 @@ void agent_on_connected (struct agent *a, unsigned copy)
 void agent_explain_end (struct agent *a, const char *end,
                         char text[MESSAGE_TEXT_MAX])
 {
-    char why[MESSAGE_TEXT_MAX];
+    char why[MESSAGE_TEXT_MAX], names[MESSAGE_TEXT_MAX];
+    bool several = agent_missing (a, names) > 1;
 
     (void)agent_not_connected (a, why);
-    (void)snprintf (text, MESSAGE_TEXT_MAX, *why ? "%.200s (%.700s)" : "%s",
-                    end, why);
+    if (several)
+        (void)snprintf (text, MESSAGE_TEXT_MAX, "%.200s: %.350s%s%.400s", end,
+                        names, *why ? "; the last problem: " : "", why);
+    else
+        (void)snprintf (text, MESSAGE_TEXT_MAX,
+                        *why ? "%.200s (%.700s)" : "%s", end, why);
 }
 
 /* ---- problems ---- */

@@ -27,6 +27,11 @@ const char *agent_endpoints (const struct agent *a,
 const char *agent_raw_endpoints (const struct agent *a,
                                  char out[MESSAGE_TEXT_MAX]);
 
+/* Those that are away, and those that are chosen and not heard: how many, and
+ * their names.
+ */
+unsigned agent_missing (const struct agent *a, char out[MESSAGE_TEXT_MAX]);
+
 /* Which raw files are wanted has changed: they may go elsewhere.  Whether a
  * copy has raw files.
  */
@@ -91,7 +96,7 @@ const char *agent_not_connected (const struct agent *a,
  */
 void agent_look_at_connection (void *arg);
 
-/* The text 'end' followed by why the aggregator is not heard. */
+/* The text 'end' followed by which aggregators are not heard, and why. */
 void agent_explain_end (struct agent *a, const char *end,
                         char text[MESSAGE_TEXT_MAX]);
 

@@ -190,13 +190,44 @@ static bool over_path (const struct agent *a, char path[PATH_MAX])
     return fileio_join (path, PATH_MAX, a->opt->run_dir, "agent.over");
 }
 
+static int64_t date_of (const char *path)
+{
+    struct stat st;
+
+    return stat (path, &st) == 0 ? clock_ns (&st.st_mtim) : 0;
+}
+
 int64_t agent_over_ns (const struct agent *a)
 {
     char path[PATH_MAX];
-    struct stat st;
 
-    return a->opt->run_dir && over_path (a, path) && stat (path, &st) == 0
-               ? clock_ns (&st.st_mtim) : 0;
+    return a->opt->run_dir && over_path (a, path) ? date_of (path) : 0;
+}
+
+/* The last wrapper has left a file, too.  If all were killed at once, nobody has:
+ * then what is here now is the run's.
+ */
+static bool left_path (const struct agent *a, char path[PATH_MAX])
+{
+    return fileio_join (path, PATH_MAX, a->opt->run_dir, "wrappers.over");
+}
+
+int64_t agent_left_ns (const struct agent *a)
+{
+    int64_t ns = agent_over_ns (a);
+    char path[PATH_MAX];
+
+    if (ns == 0 && left_path (a, path))
+        ns = date_of (path);
+    return ns > 0 ? ns : clock_wall_ns ();
+}
+
+void agent_forget_left (const struct agent *a)
+{
+    char path[PATH_MAX];
+
+    if (left_path (a, path))
+        (void)unlink (path);
 }
 
 /* Its date stays that of the end. */
@@ -362,7 +393,9 @@ static int64_t count_stand_ins (const struct targets *t)
 static const char *useless (const struct agent *a)
 {
     int64_t now = clock_mono_ns ();
+    char names[MESSAGE_TEXT_MAX];
     const struct exit_facts l = {
+        .missing = agent_missing (a, names),
         .now_ns = now, .began_ns = now - agent_began_for_ns (a),
         .heard_ns = ship_heard_ns (a->ship),
         .ended_ns = a->end.commands_ns > 0 ? now - agent_ended_for_ns (a) : 0,

@@ -19,6 +19,14 @@ void agent_finish (struct agent *a, int status, const char *why);
  */
 int64_t agent_over_ns (const struct agent *a);
 
+/* With --once --run-dir: when the run ended here, also if its agents had died before;
+ * now, if that is not known.
+ */
+int64_t agent_left_ns (const struct agent *a);
+
+/* The run goes on: that other wrappers have ended says nothing any more. */
+void agent_forget_left (const struct agent *a);
+
 /* Check the deadline and for a silent aggregator: now and then by a timer. */
 void agent_check_exit_rule (void *arg);
 

@@ -350,8 +350,10 @@ int agent_open_owners (struct agent *a, struct err *err)
     if (!(a->owners = o))
         return err_set (err, ENOMEM, "no memory for captures");
     o->agent = a;
-    if (a->opt->finish && (o->over_ns = agent_over_ns (a)) == 0)
-        o->over_ns = clock_wall_ns ();  // the run's agents have died
+    if (a->opt->finish)
+        o->over_ns = agent_left_ns (a);
+    else
+        agent_forget_left (a);
     if (!realpath (a->opt->run_dir, o->run_dir))
         o->run_dir[0] = '\0';
     mark_own (o);

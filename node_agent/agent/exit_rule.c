@@ -9,6 +9,30 @@
 #define UNHEARD_LIMIT_NS (60 * NS_PER_S)        // without a word, at first
 #define SILENT_LIMIT_NS (20 * NS_PER_S) // the same, when all is delivered
 
+static const char *unreached (const struct exit_facts *f)
+{
+    return f->missing > 1 ? "the aggregators cannot be reached"
+                          : "the aggregator cannot be reached";
+}
+
+static const char *gone (const struct exit_facts *f)
+{
+    return f->missing > 1
+               ? "the aggregators are gone; undelivered data stays on disk"
+               : "the aggregator is gone; undelivered data stays on disk";
+}
+
+static const char *gone_with_all (const struct exit_facts *f)
+{
+    return f->missing > 1
+               ? "everything was delivered, but the aggregators are gone: it is "
+                 "not known whether they still have the data, so captures that "
+                 "are still here stay"
+               : "everything was delivered, but the aggregator is gone: it is "
+                 "not known whether it still has the data, so captures that are "
+                 "still here stay";
+}
+
 /* An agent that never heard the aggregator cannot know that everything is
  * delivered: it may only have had nothing to deliver.
  */
@@ -21,16 +45,14 @@ const char *exit_reason (const struct exit_facts *f)
     if (f->run && !f->joined && f->now_ns - f->began_ns > ALONE_LIMIT_NS)
         return "no wrapper has joined";
     if (waiting && !heard && silent > UNHEARD_LIMIT_NS)
-        return "the aggregator cannot be reached";
+        return unreached (f);
     if (f->done && heard &&
         silent > (f->served ? UNHEARD_LIMIT_NS : SILENT_LIMIT_NS))
-        return "everything was delivered, but the aggregator is gone: it is "
-               "not known whether it still has the data, so captures that are "
-               "still here stay";
+        return gone_with_all (f);
     if (f->once && silent > UNHEARD_LIMIT_NS)
-        return "the aggregator is gone; undelivered data stays on disk";
+        return gone (f);
     if (f->ended_ns > 0 && silent > SILENT_LIMIT_NS &&
         f->now_ns - f->ended_ns > f->deadline_ns + SILENT_LIMIT_NS)
-        return "the aggregator is gone; undelivered data stays on disk";
+        return gone (f);
     return NULL;
 }

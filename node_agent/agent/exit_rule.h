@@ -15,6 +15,7 @@ struct exit_facts {             // monotonic times
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     int64_t deadline_ns;        // after ended_ns
     int64_t others_ns;          // how long it takes to try other aggregators
+    unsigned missing;           // aggregators that are not heard
     bool run, once;             // of a run; with --once
     bool served;                // by a service, which may be back soon
     bool joined;                // a wrapper has said hello

@@ -266,6 +266,47 @@ SCRIPT
     stop_service
 }
 
+# Its agents could not record when it ended.
+@test "what is made after a run whose agents have died is not the run's" {
+    local n said
+
+    service
+    mkdir prof later
+    cat >command <<'SCRIPT'
+#!/bin/sh
+./writer prof
+until [ -e go.end ]; do sleep 0.05; done
+SCRIPT
+    chmod +x command
+    "$ROLLCALL" run --text --job j --aggregator "tcp://127.0.0.1:$PORT" \
+        -- ./command >log 2>&1 3>&- &
+    pid=$!
+    sealed () { grep -q event=sealed "$(run_dir)/agent.log"; }
+    eventually sealed 2>sealed.log
+    kill -STOP "$service"               # or the run would end by itself
+    touch go.end
+    # as soon as one listens
+    next () { gone "$pid" || [ "$(grep -c "to=collecting" \
+        "$(run_dir)/agent.log")" -gt "$n" ]; }
+    for ((n = 0; ; n++)); do
+        eventually next
+        ! gone "$pid" || break
+        # shellcheck disable=SC2046     # a list
+        kill -KILL $(processes_named rollcall-agent) 2>/dev/null || true
+    done
+    end_of "$pid"
+    expect_status 69
+    said=$(cat log)
+    kill -CONT "$service"
+    RANK=0 WORLD_SIZE=1 ./writer later
+    finish_run
+    expect_status 0
+    shows "event=capture-of-other-job" "$PWD/later/"
+    ! grep -q "sealed capture=$PWD/later" <<<"$output" || fail "it took it"
+    eventually captures_are 1
+    stop_service
+}
+
 # Needs the build with fault points (preset faults).
 # bats test_tags=faults
 @test "a run whose agent dies again and again: 69, and says so" {

@@ -129,6 +129,22 @@ stands_still ()
     ends_with 0
 }
 
+# bats test_tags=slow
+@test "--once: when all aggregators are away, all of them are named" {
+    local n
+
+    services 2
+    make --ranks 1
+    for n in 1 2; do
+        die $n
+    done
+    run deliver j job --away $AWAY
+    expect_status 69
+    output=$(grep event=ending <<<"$output")
+    shows "the aggregators cannot be reached: tcp://" \
+        "tcp://127.0.0.1:${ports[1]}" "tcp://127.0.0.1:${ports[2]}"
+}
+
 # What was released is nowhere else: it is named, by rank and by who had it.
 @test "one copy: the aggregator of a job dies for good" {
     local first second

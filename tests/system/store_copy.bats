@@ -305,7 +305,9 @@ spread ()
     run timeout "$LIMIT" "$ROLLCALL" run --text --raw --job j --copies 2 --away 7s \
         --aggregators "$LIST" --deadline 9s -- ./writer prof
     expect_status 69
-    shows "When the aggregators can be reached" " --copies 2 --away 7000ms"
+    shows "When the aggregators can be reached" " --copies 2 --away 7s" \
+        "job j: COMMAND has ended; waiting for " " s at most (--deadline): tcp://"
+    is "said" 1 "$(grep -c "COMMAND has ended" <<<"$output")"
     said=${output#*all that is left: rollcall-agent}
     begin "$first"
     run eval "timeout $LIMIT '$AGENT' ${said%%$'\n'*}"

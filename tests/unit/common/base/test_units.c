@@ -145,6 +145,24 @@ static void check_duration (const char *s, int want_rc, int64_t want)
                   (long long)v);
 }
 
+static void test_duration_text (void **state)
+{
+    static const char *const texts[] = {
+        "0s", "0.5s", "1s", "1.5s", "7s", "45s", "1m", "90s", "5m", "1h", "5400.25s",
+        "90m", "48h", "0.000000001s",
+    };
+    char out[UNITS_DURATION_TEXT];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (texts) / sizeof (texts[0]); i++) {
+        int64_t ns = -1;
+
+        assert_int_equal (units_duration_ns (texts[i], &ns), 0);
+        units_duration_text (ns, out);
+        assert_string_equal (out, texts[i]);
+    }
+}
+
 static void test_duration (void **state)
 {
     (void)state;
@@ -396,7 +414,7 @@ int main (void)
         cmocka_unit_test (test_int_refused),
         cmocka_unit_test (test_real),
         cmocka_unit_test (test_real_long),
-        cmocka_unit_test (test_duration),
+        cmocka_unit_test (test_duration), cmocka_unit_test (test_duration_text),
         cmocka_unit_test (test_us_to_ns),
         cmocka_unit_test (test_us_to_ns_field),
         cmocka_unit_test (test_round4),

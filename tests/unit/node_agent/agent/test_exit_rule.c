@@ -105,9 +105,13 @@ static void test_others (void **state)
                             .others_ns = 60 * NS_PER_S };
 
     (void)state;
-    ends (&l, 120, "cannot be reached");
+    ends (&l, 120, "the aggregator cannot be reached");
+    l.missing = 2;
+    ends (&l, 120, "the aggregators cannot be reached");
     l.heard_ns = at (50);
-    ends (&l, 170, "undelivered data stays");
+    ends (&l, 170, "the aggregators are gone; undelivered data stays");
+    l.done = true;
+    ends (&l, 170, "the aggregators are gone: it is not known whether they");
 }
 
 int main (void)
