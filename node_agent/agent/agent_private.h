@@ -176,6 +176,15 @@ struct release {
     bool repaired;              // removals that were cut short are finished
 };
 
+/* Items of captures that are no longer here, of which one of two aggregators has
+ * nothing: it is a note of the spool, too.
+ */
+struct one_copy {
+    uint64_t items;             // 0: there are none
+    int64_t since_ns;           // since 1970
+    char lacks[MESSAGE_NAME_MAX];       // the endpoint of that aggregator
+};
+
 /* Delivering again what the aggregator has lost, or never had. */
 struct redelivery {
     struct spool_redelivery spool;      // under way
@@ -184,6 +193,7 @@ struct redelivery {
                                 // answers have come
     uint64_t revised;           // captures that only one aggregator had, and
                                 // that are offered to another one
+    struct one_copy one_copy;
 };
 
 /* Which raw files the aggregator wants. */
@@ -697,6 +707,10 @@ void agent_on_judged (void *arg);
 
 /* Report losses once the aggregator has answered for all that is not here. */
 void agent_tell_lost (struct agent *a);
+
+/* A sentence about what only one of two aggregators has; "" if there is nothing. */
+const char *agent_name_one_copy (const struct agent *a,
+                                 char out[MESSAGE_TEXT_MAX]);
 
 /* ---- agent_status.c ---- */
 
