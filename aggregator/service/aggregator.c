@@ -118,21 +118,33 @@ static void tick (void *arg)
     (void)loop_add_timer (a->loop, TICK_NS, tick, a);
 }
 
+/* One that is not full goes to the store, too, after a time. */
+static void seal_for_store (struct aggregator *a)
+{
+    uint64_t bytes = store_open_extent (a->store).end;
+    int64_t now = clock_mono_ns (), most = a->opt->store_after_ns;
+    int64_t after_ns = stored_seal_after (&a->stored, &a->uploaded, bytes, most,
+                                          now);
+    struct err err = { "" };
+    int rc = store_seal_after (a->store, after_ns, &err);
+
+    if (rc < 0)
+        log_warn ("store-seal-failed", "%s", err.text);
+    if (rc > 0 && after_ns < most)
+        stored_sealed (&a->stored, bytes, now);
+}
+
 /* Tell the thread that uploads what is sealed, and the log what changed. */
 static void check_uploads (struct aggregator *a)
 {
     struct uploads_state now, *was = &a->uploaded;
     struct err err = { "" };
-    int64_t after_ns;
 
     if (!a->uploads)
         return;
-    after_ns = stored_seal_after (&a->stored, was, a->opt->store_after_ns,
-                                  clock_mono_ns ());
     if (store_sum_later (a->store, a->ledger, &err) < 0)
         log_warn ("sums-failed", "%s", err.text);
-    if (store_seal_after (a->store, after_ns, &err) < 0)
-        log_warn ("store-seal-failed", "%s", err.text);
+    seal_for_store (a);
     if (uploads_offer (a->uploads, a->store) == 0)
         stored_look (&a->stored, a->uploads, a->store, a->ledger);
     uploads_state (a->uploads, &now);

@@ -183,6 +183,7 @@ void daemons_text (struct daemons *d, const struct json *j, bool alive)
     // what stopped it is of no use when it is gone
     const char *why = alive ? json_text (json_get (j, "why"), "")
                             : "it was killed; start it again, it continues";
+    const char *one_copy = json_text (json_get (j, "one_copy"), "");
     struct grid *g = d->g;
 
     if (d->n++ == 0)
@@ -196,6 +197,8 @@ void daemons_text (struct daemons *d, const struct json *j, bool alive)
     grid_word (g, json_text (json_get (j, "job"), ""));
     if (*why)
         grid_line (g, why);
+    if (*one_copy)
+        grid_line (g, one_copy);
     put_unbuilt (g, j);
     put_forecast (g, j);
     put_postgres (g, json_get (j, "postgres"));

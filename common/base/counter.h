@@ -31,7 +31,10 @@
          "chunks that were not requested, or arrived twice") \
     ROW (CHUNKS_DAMAGED, "chunks_damaged", "chunks that did not unpack") \
     ROW (ITEMS_SEALED, "items_sealed", "items put into the spool") \
-    ROW (ITEMS_DURABLE, "items_durable", "items acknowledged") \
+    ROW (ITEMS_DURABLE, "items_durable", \
+         "items acknowledged for the first time: delivered") \
+    ROW (ITEMS_CONFIRMED, "items_confirmed", \
+         "items delivered before, which aggregators were asked for and have") \
     ROW (ITEMS_GONE, "items_gone", \
          "items whose file changed or vanished before it was delivered") \
     ROW (BYTES_SENT, "bytes_sent", "bytes of chunks on the wire") \

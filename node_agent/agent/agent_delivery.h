@@ -145,4 +145,8 @@ void agent_on_judged (void *arg);
 /* Report losses once the aggregator has answered for all that is not here. */
 void agent_tell_lost (struct agent *a);
 
+/* A sentence about what only one of two aggregators has; "" if there is nothing. */
+const char *agent_name_one_copy (const struct agent *a,
+                                 char out[MESSAGE_TEXT_MAX]);
+
 #endif

@@ -252,16 +252,20 @@ static void end_run (struct agent *a, bool whole, const char *text, int status)
 static void say_delivered (struct agent *a)
 {
     unsigned long long items = counter_get (COUNTER_ITEMS_DURABLE);
+    unsigned long long confirmed = counter_get (COUNTER_ITEMS_CONFIRMED);
     unsigned long long left = spool_undelivered (a->spool);
     size_t unsealed = a->captures.failed;
-    char size[16], unread[64] = "", to[MESSAGE_TEXT_MAX];
+    char size[16], unread[64] = "", before[96] = "", to[MESSAGE_TEXT_MAX];
 
     units_bytes_text (counter_get (COUNTER_BYTES_SENT), size);
     if (unsealed > 0)
         PRINT (unread, "%zu capture%s could not be read", unsealed,
                units_s (unsealed));
-    log_info ("delivered", "%llu item%s, %s, to %s; %s", items,
-              units_s (items), size, agent_acknowledging (a, to),
+    if (confirmed > 0)
+        PRINT (before, "; %llu delivered before %s still there", confirmed,
+               units_are (confirmed));
+    log_info ("delivered", "%llu item%s, %s, to %s%s; %s", items,
+              units_s (items), size, agent_acknowledging (a, to), before,
               left > 0           ? "not all is delivered"
               : *unread          ? unread
               : a->search.unread ? "not all was searched"

@@ -180,6 +180,15 @@ struct release {
     bool repaired;              // removals that were cut short are finished
 };
 
+/* Items of captures that are no longer here, of which one of two aggregators has
+ * nothing: it is a note of the spool, too.
+ */
+struct one_copy {
+    uint64_t items;             // 0: there are none
+    int64_t since_ns;           // since 1970
+    char lacks[MESSAGE_NAME_MAX];       // the endpoint of that aggregator
+};
+
 /* Delivering again what the aggregator has lost, or never had. */
 struct redelivery {
     struct spool_redelivery spool;      // under way
@@ -188,6 +197,7 @@ struct redelivery {
                                 // answers have come
     uint64_t revised;           // captures that only one aggregator had, and
                                 // that are offered to another one
+    struct one_copy one_copy;
 };
 
 /* Which raw files the aggregator wants. */

@@ -21,9 +21,14 @@
 #include "spool/release_rows.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define ONE_COPY "one copy"     // a note of the spool
+#define ASK_GONE_NS (3600 * NS_PER_S)   // between questions after what one of two
+                                // aggregators lacks
 #define AGAIN_NS NS_PER_S       // when the spool failed, as on a full disk, or
                                 // an aggregator was not heard yet
 
@@ -48,7 +53,9 @@ static void agent_redeliver_tell (struct agent *a)
 {
     const struct spool_redelivery *r = &a->redelivery.spool;
 
-    if (*a->redelivery.to)
+    if (r->only_gone)
+        ;                       // nothing new is known
+    else if (*a->redelivery.to)
         tell_other (a, r);
     else if (r->in_doubt)
         tell_doubt (r);
@@ -94,10 +101,66 @@ static void name_loss (void *arg, const char *path, bool again,
     agent_note (l->a, LOG_LEVEL_ERROR, "lost", "%s", text);
 }
 
-/* Of captures that are no longer here, and that one of two aggregators lacks. */
+/* ---- what one of two aggregators lacks ---- */
+
+static void agent_redeliver_begin (struct agent *a);
+
+const char *agent_name_one_copy (const struct agent *a,
+                                 char out[MESSAGE_TEXT_MAX])
+{
+    const struct one_copy *o = &a->redelivery.one_copy;
+    char since[CLOCK_TEXT_MAX];
+
+    out[0] = '\0';
+    if (o->items == 0 || a->targets.copies < 2)
+        return out;
+    clock_text (o->since_ns, since);
+    (void)snprintf (out, MESSAGE_TEXT_MAX, "since %s, %llu item%s of captures that "
+                    "are no longer here %s at one aggregator only: %.200s does not "
+                    "have %s; copy job %.200s to it: rollcall archive export at the "
+                    "other one, and import at this one", since,
+                    (unsigned long long)o->items, units_s (o->items),
+                    units_are (o->items), o->lacks, o->items == 1 ? "it" : "them",
+                    a->opt->job);
+    return out;
+}
+
+/* As "SINCE ITEMS ENDPOINT". */
+static void recall_one_copy (struct agent *a)
+{
+    struct one_copy *o = &a->redelivery.one_copy;
+    char text[MESSAGE_NAME_MAX + 64], *end;
+
+    if (!spool_note (a->spool, ONE_COPY, text, sizeof (text)) || !*text)
+        return;
+    o->since_ns = strtoll (text, &end, 10);
+    o->items = strtoull (end, &end, 10);
+    PRINT (o->lacks, "%s", *end == ' ' ? end + 1 : end);
+}
+
+static void keep_one_copy (struct agent *a, const struct one_copy *now)
+{
+    struct one_copy *o = &a->redelivery.one_copy;
+    char text[MESSAGE_NAME_MAX + 64] = "";
+    struct err err = { "" };
+
+    if (now->items == o->items && strcmp (now->lacks, o->lacks) == 0)
+        return;
+    if (now->items > 0)
+        PRINT (text, "%lld %llu %s", (long long)now->since_ns,
+               (unsigned long long)now->items, now->lacks);
+    if (spool_keep_note (a->spool, ONE_COPY, text, &err) < 0)
+        log_error ("note-failed", "%s", err.text);
+    if (now->items == 0)
+        log_info ("two-copies", "two aggregators have again what is no longer here");
+    *o = *now;
+}
+
+/* Of captures that are no longer here: after all that was asked is answered. */
 static bool tell_one_copy (struct agent *a)
 {
-    bool told = false;
+    const struct one_copy *o = &a->redelivery.one_copy;
+    struct one_copy now = { .items = 0 };
 
     for EACH_CHOSEN (i, &a->targets.choice) {
         uint64_t n = ship_take_lacked (a->ship, i);
@@ -107,10 +170,30 @@ static bool tell_one_copy (struct agent *a)
                       "here %s at one aggregator only: %s does not have %s",
                       (unsigned long long)n, units_s (n), units_are (n),
                       agent_endpoint (a, i), n == 1 ? "it" : "them");
-        told = told || n > 0;
+        if (n > now.items) {
+            now.items = n;
+            PRINT (now.lacks, "%s", agent_endpoint (a, i));
+        }
     }
-    return told;
+    now.since_ns = o->items > 0 ? o->since_ns : clock_wall_ns ();
+    keep_one_copy (a, &now);
+    return now.items > 0;
 }
+
+/* Somebody may have copied it meanwhile. */
+static void ask_gone (void *arg)
+{
+    struct agent *a = arg;
+
+    if (a->targets.copies > 1 && a->redelivery.one_copy.items > 0 &&
+        !spool_asks (a->spool) && !spool_redelivers (a->spool)) {
+        spool_ask_gone (a->spool);
+        agent_redeliver_begin (a);
+    }
+    (void)loop_add_timer (a->loop, ASK_GONE_NS, ask_gone, a);
+}
+
+/* ---- reports ---- */
 
 void agent_tell_lost (struct agent *a)
 {
@@ -305,7 +388,13 @@ void agent_on_judged (void *arg)
 void agent_recall_redelivery (struct agent *a)
 {
     agent_revise (a);
+    recall_one_copy (a);
     a->redelivery.asking = spool_asks (a->spool);
+    // who was asked may have answered, and was not counted
+    if (a->targets.copies > 1 &&
+        (a->redelivery.asking || a->redelivery.one_copy.items > 0))
+        spool_ask_gone (a->spool);
     if (spool_redelivers (a->spool))
         agent_redeliver_begin (a);
+    (void)loop_add_timer (a->loop, ASK_GONE_NS, ask_gone, a);
 }

@@ -60,6 +60,7 @@ void agent_write_status (void *arg)
     struct agent *a = arg;
     const struct clock_sync *clock = ship_clock (a->ship);
     char path[PATH_MAX], why[2 * MESSAGE_TEXT_MAX], to[MESSAGE_TEXT_MAX];
+    char one_copy[MESSAGE_TEXT_MAX];
     struct json *j = status_begin ("rollcall-agent", a->opt->job,
                                    state_of (a, why));
 
@@ -80,6 +81,7 @@ void agent_write_status (void *arg)
     }
     if (*why)
         json_add_text (j, "why", why);
+    json_add_nonempty (j, "one_copy", agent_name_one_copy (a, one_copy));
     if (fileio_join (path, sizeof (path), a->spool_dir, "status.json"))
         status_write (j, path, &a->status_text);
     else

@@ -14,11 +14,24 @@ bool spool_redelivers (const struct spool *s)
     return s->redeliver > 0;
 }
 
+static uint64_t last_item (struct spool *s)
+{
+    return (uint64_t)db_number (spool_rows (s, NULL, "SELECT ifnull(max(id), 0) "
+                                            "FROM item"), 0);
+}
+
+void spool_ask_gone (struct spool *s)
+{
+    if (spool_redelivers (s))
+        return;
+    s->redeliver = last_item (s);
+    s->only_gone = s->redeliver > 0;
+}
+
 int spool_begin_redelivery (struct spool *s, unsigned copy, struct err *err)
 {
     static const struct ledger_mark none = { 0, 0 };
-    uint64_t last = (uint64_t)db_number (spool_rows (s, NULL, "SELECT "
-                                         "ifnull(max(id), 0) FROM item"), 0);
+    uint64_t last = last_item (s);
     bool doubt = spool_lacks_mark (s, copy);
     int rc = spool_ledger_begin (s, err);
 
@@ -32,6 +45,7 @@ int spool_begin_redelivery (struct spool *s, unsigned copy, struct err *err)
         s->marks[copy] = (struct copy_mark){ .known = true };
         s->redeliver = last;
         s->in_doubt = doubt;
+        s->only_gone = false;
     }
     return rc;
 }
@@ -130,6 +144,10 @@ static int take_one (struct spool *s, struct row *d,
           "this one";
     bool newest = !capture_is_superseded (s, d->capture);
 
+    if (s->only_gone)
+        return !is_here (s, d->path) && newest && d->good &&
+                       !capture_is_elsewhere (s, d->capture)
+                   ? ask_for (s, d, r, err) : 0;
     if (is_here (s, d->path)) {
         r->captures += newest;
         return forget_one (s, d, why, err);
@@ -193,8 +211,11 @@ int spool_redeliver (struct spool *s, struct spool_redelivery *r,
     if (committed < 0)
         return committed;
     next.in_doubt = s->in_doubt;
-    if (rc == 0)
+    next.only_gone = s->only_gone;
+    if (rc == 0) {
         s->redeliver = 0;
+        s->only_gone = false;
+    }
     *r = next;
     return rc;
 }

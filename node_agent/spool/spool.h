@@ -307,11 +307,17 @@ struct spool_redelivery {
     uint64_t gone;              // that do not exist, not even elsewhere
     uint64_t last_gone;         // the id of the last of them
     bool in_doubt;              // whether any is lost is unknown
+    bool only_gone;             // of spool_ask_gone
 };
 
 bool spool_redelivers (const struct spool *s);
 int spool_redeliver (struct spool *s, struct spool_redelivery *r,
                      struct err *err);
+
+/* Ask again about all that does not exist here: a redelivery that leaves alone what
+ * does, and ends with this process.  Nothing if one is unfinished.
+ */
+void spool_ask_gone (struct spool *s);
 
 /* Whether an item is asked and not answered yet. */
 bool spool_asks (const struct spool *s);

@@ -269,9 +269,16 @@ static bool is_kept (struct spool *s, uint64_t id)
     return spool_kept (s) > 0 && item_find (s, id, &r, NULL) > 0 && r.at != 0;
 }
 
+static uint64_t count_asked (const struct spool *s)
+{
+    return s->tally[ITEM_ROWS][SPOOL_ASKED].items +
+           s->tally[ITEM_RAW][SPOOL_ASKED].items;
+}
+
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err)
 {
+    uint64_t asked = count_asked (s);
     int rc = spool_ledger_begin (s, err);
 
     if (rc < 0)
@@ -284,7 +291,9 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
     if (rc < 0)
         return rc;
     marks_saved (s);
-    counter_add (COUNTER_ITEMS_DURABLE, n);
+    asked -= count_asked (s);
+    counter_add (COUNTER_ITEMS_CONFIRMED, asked);
+    counter_add (COUNTER_ITEMS_DURABLE, n - asked);
     for (size_t i = 0; i < n; i++) {
         if (!is_kept (s, ids[i]))
             item_release (s, ids[i]);

@@ -89,6 +89,7 @@ struct spool {
     struct spool_tally kept[SPOOL_KINDS], kept_saved[SPOOL_KINDS];
     uint64_t redeliver;         // captures of items up to this one; 0: none
     bool in_doubt;              // it is unknown whether they are lost
+    bool only_gone;             // 'redeliver' is of spool_ask_gone
     bool in_use;                // spool_open has ended
     char damage[ERR_TEXT_MAX];  // "": none
     char host[MESSAGE_NAME_MAX];        // of spool_divide; "": a single job

@@ -204,6 +204,51 @@ stands_still ()
     eventually built_at "$second" j 4
 }
 
+# What was released is at the other one: that is said until it is copied.
+@test "two copies: one aggregator comes back with an empty root" {
+    local first second
+    local lacks="12 items of captures that are no longer here are at one aggregator only"
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    "$CAPTURE_MAKER" --quiet --ranks 2 job
+    "$AGENT" --state "$TEST_DIR/spool" --job j --aggregators "$LIST" --copies 2 \
+        --raw --release shipped --quiet-period 0.1s job >>agent.log 2>&1 3>&- &
+    watcher=$!
+    released () { [ -z "$(find job -name '*_ascend_pt')" ]; }
+    status_has () { "$ROLLCALL" status "$1" | grep -qF -- "$2"; }
+    counts () { "$ROLLCALL" status --json spool | grep -Eq "\"items_$1\":[[:space:]]*$2,"; }
+    eventually released
+    counts durable 12 && counts confirmed 0
+    ! status_has spool "one aggregator only" || fail "nothing is lacking"
+    die "$first"
+    rm -r "root$first"
+    begin "$first"
+    eventually status_has spool "$lacks: tcp://127.0.0.1:${ports[first]} does not"
+    status_has spool "copy job j to it: rollcall archive export"
+    eventually counts confirmed 12
+    counts durable 12 || fail "they were delivered once"
+    kill "$watcher"
+    wait "$watcher" || true
+    # each agent finds it, and delivers nothing
+    run deliver j job --copies 2 --raw --release shipped
+    expect_status 0
+    shows event=one-copy "$lacks" "0 items, 0 B, to" \
+        "12 delivered before are still there; nothing was left"
+    run "$ROLLCALL" archive --root "root$second" export j j.tar
+    expect_status 0
+    run "$ROLLCALL" archive --root "root$first" import j.tar
+    expect_status 0
+    run deliver j job --copies 2 --raw --release shipped
+    expect_status 0
+    shows event=two-copies
+    [[ "$output" != *"one aggregator only"* ]]
+    run deliver j job --copies 2 --raw --release shipped
+    expect_status 0
+    shows "0 items, 0 B, to tcp" "; nothing was left"
+    [[ "$output" != *event=two-copies* && "$output" != *"before"* ]]
+}
+
 # One aggregator is not two.
 @test "two copies: while only one is there, nothing is delivered" {
     local first second

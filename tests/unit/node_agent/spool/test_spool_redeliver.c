@@ -3,6 +3,7 @@
 #include "node_agent/spool/redeliver_check.h"
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "disk/release.h"
 #include "spool/manifest.h"
 
@@ -80,6 +81,42 @@ static void see_loss (void *arg, const char *path, bool again,
     assert_true (again);
     assert_non_null (strstr (text, path));
 }
+
+/* Only what is not here any more is asked for, and it was delivered before: nothing
+ * is sealed again, and the next start does not go on.
+ */
+static void test_ask_gone (void **state)
+{
+    struct fixture *f = *state;
+    uint64_t durable = counter_get (COUNTER_ITEMS_DURABLE);
+    uint64_t confirmed = counter_get (COUNTER_ITEMS_CONFIRMED);
+    char here[PATH_MAX], gone[PATH_MAX];
+    struct spool_redelivery r = { .at = 0 };
+
+    path_below (f, "here", here);
+    path_below (f, "gone", gone);
+    (void)spool_put (f, here, "v1", "1", NULL, false);
+    (void)spool_put (f, gone, "v1", "2", NULL, false);
+    acknowledge (f, ITEM_ROWS, 2);
+    assert_int_equal (rmdir (gone), 0);
+    spool_ask_gone (f->s);
+    assert_true (spool_redelivers (f->s));
+    spool_reopen (f);
+    assert_false (spool_redelivers (f->s));
+    spool_ask_gone (f->s);
+    redeliver (f, &r);
+    assert_true (r.only_gone);
+    assert_int_equal (r.captures, 0);
+    assert_int_equal (r.gone, 1);
+    assert_true (spool_knows (f->s, here, "v1"));
+    assert_true (mark_is (f, mark.epoch, mark.seq));
+    assert_int_equal (spool_undelivered (f->s), 1);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_false (spool_asks (f->s));
+    assert_int_equal (counter_get (COUNTER_ITEMS_DURABLE) - durable, 2);
+    assert_int_equal (counter_get (COUNTER_ITEMS_CONFIRMED) - confirmed, 1);
+}
+
 
 /* It is away while it is looked for, as on a file system that is not mounted
  * yet: a loss in each later life, but not for good.
@@ -493,7 +530,8 @@ static void test_only_left (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (test_mark), TEST (test_again), TEST (test_away),
+        TEST (test_mark), TEST (test_again), TEST (test_ask_gone),
+        TEST (test_away),
         TEST (test_comes_elsewhere), TEST (test_moved), TEST (test_namesakes),
         TEST (test_next_life), TEST (test_release), TEST (test_without_mark),
         TEST (test_without_mark_again), TEST (test_damaged_mark),
