@@ -77,16 +77,16 @@ static const struct option_spec options[] = {
       "with commas, as \"tcp://A:7077 KEY,tcp://B:7077 KEY\", or the name of a "
       "file with a line for each; see rollcall-agent(8), SEVERAL "
       "AGGREGATORS."),
-    OPTION_NUMBER ("copies", 0, struct run_options, copies, "N", "1",
-      NULL, 1, ENDPOINT_COPIES_MAX,
+    OPTION_NUMBER_BESIDE ("aggregators", "copies", struct run_options, copies, "N",
+      "1", NULL, 1, ENDPOINT_COPIES_MAX,
       "Deliver to so many of the --aggregators. 2, while only one is there: the "
       "second copy is in the object store of that one."),
     OPTION_NUMBER_BESIDE ("aggregators", "spread", struct run_options, spread, "N",
       "0", NULL, 0, CAPTURE_WORLD_LIMIT,
       "In runs with more ranks than this, the raw files of each host go to one "
       "of the --aggregators; 0: each run goes whole to one."),
-    OPTION (DURATION, "away", 0, struct run_options, away_ns, "TIME", "30s",
-      NULL,
+    OPTION_BESIDE ("aggregators", DURATION, "away", struct run_options, away_ns,
+      "TIME", "30s", NULL,
       "One of the --aggregators that was not heard for so long is away: the "
       "next one stands in for it."),
     OPTION (TEXT, "job", 'J', struct run_options, job, "ID", NULL, NULL,
@@ -148,6 +148,8 @@ int run_check_options (const struct run_options *opt)
         memchr (command, '/', strcspn (command, " ")))
         return RUN_FAIL (EXIT_USAGE, "--analyse-with: it is run in another "
                          "directory: give the program's full path");
+    if (opt->away_ns < ENDPOINT_AWAY_MIN_NS)
+        return RUN_FAIL (EXIT_USAGE, ENDPOINT_AWAY_RULE);
     if (opt->aggregator && opt->aggregators)
         return RUN_FAIL (EXIT_USAGE, "use --aggregator or --aggregators");
     // the wrappers that it starts have another one

@@ -10,11 +10,15 @@
 #ifndef ROLLCALL_NET_ENDPOINTS_H
 #define ROLLCALL_NET_ENDPOINTS_H
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "net/net.h"
 
 #define ENDPOINTS_MAX 64
 #define ENDPOINT_COPIES_MAX 2   // a job goes to so many of them
+#define ENDPOINT_AWAY_MIN_NS (5 * NS_PER_S)     // to take one for away
+#define ENDPOINT_AWAY_RULE \
+    "--away: use 5s or more, since an aggregator is heard every two seconds"
 
 struct endpoint {
     char *name;                 // "tcp://HOST:PORT", as it was written

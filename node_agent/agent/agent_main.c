@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "model/capture.h"
+#include "net/endpoints.h"
 #include "net/message.h"
 #include "disk/disk_quota.h"
 #include "spool/spool.h"
@@ -19,7 +20,6 @@
 #include <sysexits.h>
 
 #define SCOPE_DEFAULT "default"         // of services that were given no job
-#define AWAY_MIN_NS (5 * NS_PER_S)      // one is heard every two seconds
 
 static const struct option_spec options[] = {
     OPTION (ENDPOINT, "aggregator", 'a', struct agent_options, aggregator,
@@ -197,9 +197,8 @@ int main (int argc, char **argv)
         return usage ("--key and --server-key belong together");
     if (opt.copies > 1 && !opt.aggregators)
         return usage ("--copies needs --aggregators");
-    if (opt.away_ns < AWAY_MIN_NS)
-        return usage ("--away: use 5s or more, since an aggregator is heard "
-                      "every two seconds");
+    if (opt.away_ns < ENDPOINT_AWAY_MIN_NS)
+        return usage (ENDPOINT_AWAY_RULE);
     if (analyser_check (&opt.analyse, &err) < 0)
         return usage (err.text);
     if (opt.watch.n == 0 && !opt.run_dir)

@@ -1081,6 +1081,18 @@ SCRIPT
     run "$ROLLCALL" run --aggregator tcp://127.0.0.1:9 -o out -- true
     expect_status 2
     shows "--aggregator needs --job"
+    # nobody is to believe in a second copy that there is not
+    run "$ROLLCALL" run --copies 2 -o out -- touch started
+    expect_status 2
+    shows "--copies needs --aggregators"
+    run "$ROLLCALL" run --away 1m -o out -- touch started
+    expect_status 2
+    shows "--away needs --aggregators"
+    run "$ROLLCALL" run --aggregators tcp://127.0.0.1:9 --job j --away 1s -o out \
+        -- touch started
+    expect_status 2
+    shows "--away: use 5s or more"
+    [ ! -e started ]
     run env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=7 "$ROLLCALL" run \
         -o out -- true
     expect_status 78
