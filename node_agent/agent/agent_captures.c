@@ -118,6 +118,9 @@ static int agent_captures_settle (struct agent *a,
         take_known (a, s->path);
         return 0;
     }
+    // handed on again meanwhile: it may be released before a second time
+    if (spool_settles (a->spool, s->path, s->fingerprint))
+        return 0;
     claim = release_claims (a->spool, s->path, agent_is_confirmed (a));
     if (claim == -EAGAIN) {
         a->search.waiting = true;

@@ -137,6 +137,10 @@ int spool_moved (struct spool *s, const char *capture_path, struct err *err);
 bool spool_knows (struct spool *s, const char *capture_path,
                   const char *fingerprint);
 
+/* Whether this version of a capture is being sealed. */
+bool spool_settles (struct spool *s, const char *capture_path,
+                    const char *fingerprint);
+
 /* Begin to seal a version of a capture; its files in the spool are named by
  * 'id'.
  */

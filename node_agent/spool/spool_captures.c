@@ -44,6 +44,12 @@ bool spool_knows (struct spool *s, const char *path, const char *fingerprint)
                                 SPOOL_RELEASED) > 0;
 }
 
+bool spool_settles (struct spool *s, const char *path, const char *fingerprint)
+{
+    return spool_captures_find (s, path, fingerprint, SPOOL_SETTLED,
+                                SPOOL_SETTLED) > 0;
+}
+
 struct capture_row {
     char path[PATH_MAX];
     uint64_t open;              // items that are open or asked

@@ -49,6 +49,28 @@ lose_root ()
     stop_service
 }
 
+# Else it might have been released when its second turn comes, and count as lost.
+@test "a root is lost while a capture is sealed: that is done once" {
+    mkfifo reached go
+    "$CAPTURE_MAKER" --quiet --ranks 2 --skip-ranks 1 --extras job/early
+    service
+    LD_PRELOAD=$PAUSE_READ PAUSE_AT='late.data' PAUSE_REACHED=reached PAUSE_GO=go \
+        watching --raw --quiet-period 0.1s job
+    eventually durable
+    "$CAPTURE_MAKER" --quiet --ranks 2 --skip-ranks 0 --extras late
+    echo of raw files >"$(echo late/*_ascend_pt)/late.data"
+    mv late job/
+    timeout 90 cat reached
+    lose_root rm -rf root
+    eventually says agent.log event=redelivery
+    go_on
+    eventually captures_are 2
+    eventually durable
+    is "sealed" 1 "$(grep -c 'event=sealed .*/late/' agent.log)"
+    ends_with 0
+    stop_service
+}
+
 # --once says that all is there, so it has to ask.
 @test "a root is lost: --once with nothing new delivers all of it again" {
     make

@@ -288,6 +288,9 @@ static void test_half_sealed (void **state)
 
     (void)spool_put (f, "/other", "v1", "other", NULL, false);
     assert_int_equal (spool_settle (f->s, f->raw, "v1", &id, NULL), 0);
+    assert_true (spool_settles (f->s, f->raw, "v1"));
+    assert_false (spool_settles (f->s, f->raw, "v2"));
+    assert_false (spool_settles (f->s, "/other", "v1"));
     for (unsigned i = 0; i < 3; i++) {
         spool_path_of (f, id, i, path);
         assert_int_equal (fileio_replace (path, "x", 1, 0600, NULL), 0);
@@ -296,6 +299,7 @@ static void test_half_sealed (void **state)
     assert_int_equal (spool_files (f, "items"), 1);
     assert_true (spool_knows (f->s, "/other", "v1"));
     assert_false (spool_knows (f->s, f->raw, "v1"));
+    assert_false (spool_settles (f->s, f->raw, "v1"));
     assert_int_equal (spool_put (f, f->raw, "v1", "1", NULL, false), id);
     assert_true (spool_knows (f->s, f->raw, "v1"));
 }
