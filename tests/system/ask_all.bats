@@ -540,6 +540,12 @@ divide ()                           # DIR
     expect_status 0
     shows "those of this job are delivered to $(at "$RAW_AT") (--aggregators asks there, too)" \
         "rows only"
+    # a place that fails says why, and which one it is
+    mv "root$RAW_AT/segments/00000001" segment
+    run ask archive get "$JOB" half
+    expect_status 1
+    shows "/profiler_info_0.json, from $(at "$RAW_AT"): cannot open "
+    mv segment "root$RAW_AT/segments/00000001"
     # the rows are away
     die "$HOME_AT"
     run ask jobs --job "$JOB"
