@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- options ---- */
@@ -163,6 +164,18 @@ static int put_rest (void *arg, const struct ledger_fact *f)
     return 0;
 }
 
+bool cli_result_path (const struct cli_jobs *jobs, const char *job,
+                      char ret[PATH_MAX])
+{
+    char path[PATH_MAX];
+
+    if (!catalogue_result_path (jobs->catalogue, job, ret))
+        return false;
+    if (cli_is_view () && realpath (ret, path))
+        (void)snprintf (ret, PATH_MAX, "%s", path);
+    return true;
+}
+
 void cli_job_to_json (struct json_out *out, const struct cli_jobs *jobs,
                       const struct catalogue_job *j)
 {
@@ -190,7 +203,7 @@ void cli_job_to_json (struct json_out *out, const struct cli_jobs *jobs,
     json_out_raw (out, j->pinned > 0 ? "true" : "false");
     json_out_text_of (out, "result", j->result);
     if (strcmp (j->result, "none") != 0 &&
-        !catalogue_result_path (jobs->catalogue, j->job, path))
+        !cli_result_path (jobs, j->job, path))
         path[0] = '\0';
     put_unbuilt (out, unbuilt_find (jobs->status, j->job));
     put_nonempty (out, "analysis_db", path);

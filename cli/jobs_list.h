@@ -42,6 +42,12 @@ int cli_filter_check (const struct command_spec *c,
 int cli_jobs_failed (const struct command_spec *c, int rc,
                      const struct err *err);
 
+/* Where the result of a job is, or false.  A service that is asked by others gives the
+ * whole path, since they know nothing of its directory.
+ */
+bool cli_result_path (const struct cli_jobs *jobs, const char *job,
+                      char ret[PATH_MAX]);
+
 /* The members of a job's object but those of its claims and clocks; and these.
  */
 void cli_job_to_json (struct json_out *out, const struct cli_jobs *jobs,

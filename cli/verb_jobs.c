@@ -124,8 +124,10 @@ static int list_run (void *arg, const struct runs_one *r)
 static int put_runs (const struct jobs_options *opt, const char *state,
                      struct json *doc, bool below, struct err *err)
 {
-    static const char *const names[] = { "run", "last written", "state",
-                                         "ranks", "result" };
+    // those of several aggregators are perhaps of other hosts
+    const char *const names[] = { cli_asks_several (&opt->where)
+                                      ? "run of this host" : "run",
+                                  "last written", "state", "ranks", "result" };
     struct runs_listing l = { .narrow = is_narrow (opt) };
     int rc;
 

@@ -64,7 +64,7 @@ static void look (struct shown *s)
 
     s->db[0] = s->page[0] = '\0';
     if (strcmp (s->j->result, "none") == 0 ||
-        !catalogue_result_path (s->jobs->catalogue, s->j->job, s->db)) {
+        !cli_result_path (s->jobs, s->j->job, s->db)) {
         s->db[0] = '\0';
         return;
     }
@@ -495,7 +495,9 @@ static int show_of_several (struct show_options *opt, char *const *job)
     if (status == 0)
         status = job_copies_find (&show_command, &p, job[0], false, &j, &copy);
     if (status == 0 && !opt->json) {
-        line (stdout, "at", copy->place->name);     // paths are of that host
+        (void)printf ("%-13s %s%s\n", "at", copy->place->name,
+                      copy->place->security
+                          ? ", where the files below are" : "");
         (void)fflush (stdout);
     }
     if (status == 0)

@@ -49,6 +49,7 @@ struct getting {
     size_t bad, there;          // of the bad ones: DIR has them already
     bool several;               // places have the job: the first one has its
     bool later;                 // rows; and this is another one
+    const char *place;          // on another host that is asked; or NULL
     struct cli_rest rest;       // of the job; home: "" if it was said
     struct get_missing missing;
 };
@@ -179,18 +180,22 @@ static bool is_same (const struct getting *g, const struct ledger_item *i,
 static int not_written (struct getting *g, const char *path, int rc,
                         const struct err *err)
 {
+    const char *from = g->place ? ", from " : "", *place = g->place ? g->place : "";
+
     if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
         rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
         (rc == -EEXIST && g->files > 0)) {
         g->bad++;
         g->there += rc == -EEXIST;
-        return cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err->text);
+        return cli_fail (g->command, 0, "%s/%s%s%s: %s", g->dir, path, from,
+                         place, err->text);
     }
     if (rc == -EEXIST)
         return cli_fail (g->command, rc, "%s/%s exists, and nothing is "
                          "overwritten: name another directory",
                          g->dir, path);
-    return cli_fail (g->command, rc, "%s/%s: %s", g->dir, path, err->text);
+    return cli_fail (g->command, rc, "%s/%s%s%s: %s", g->dir, path, from, place,
+                     err->text);
 }
 
 static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
@@ -352,7 +357,8 @@ static int get_all_of (struct getting *g, FILE *in)
             (void)archive_stream_fill (in, -1, &err);
     }
     return rc < 0 && !atomic_load (&cli_cancelled)
-               ? cli_fail (g->command, rc, "%s", err.text) : rc;
+               ? cli_fail (g->command, rc, "%s%s%s", g->place ? g->place : "",
+                           g->place ? ": " : "", err.text) : rc;
 }
 
 /* Another process reads, and prints into 'out', which is closed; this one writes.
@@ -406,6 +412,7 @@ static int get_by_place (struct getting *g, const struct get_words *w,
 
     json_free (request);
     v.out = -1;
+    g->place = place->name;
     return rc < 0 ? cli_fail (g->command, EX_OSERR, "%s", err.text)
                   : get_from (g, out, end_place, &v);
 }
@@ -446,6 +453,7 @@ static int get_at_each (struct getting *g, const struct get_words *w,
         int one;
 
         g->later = i > 0;
+        g->place = NULL;
         one = get_at (g, w, from->list[i]);
         if (status == 0 && (one != EX_NOINPUT || !g->several))
             status = one;

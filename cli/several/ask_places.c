@@ -260,7 +260,26 @@ static void put_line (FILE *f, const char *p)
     }
 }
 
-void place_put_lines (const char *text, size_t size, FILE *f)
+/* Of which verb and place messages are. */
+struct speaker {
+    const char *verb, *place;
+};
+
+/* "VERB: what it says" is "VERB: PLACE: what it says". */
+static const char *put_speaker (const struct speaker *who, const char *line,
+                                FILE *f)
+{
+    size_t n = strlen (who->verb);
+    bool own = strncmp (line, who->verb, n) == 0 &&
+               strncmp (line + n, ": ", 2) == 0;
+
+    (void)fprintf (f, "%s: %s: ", who->verb, who->place);
+    return own ? line + n + 2 : line;
+}
+
+/* 'who': is named in each line; or NULL. */
+static void put_text (const struct speaker *who, const char *text, size_t size,
+                      FILE *f)
 {
     const char *end = text + size;
 
@@ -269,11 +288,16 @@ void place_put_lines (const char *text, size_t size, FILE *f)
         char *line = strndup (text, (size_t)((at ? at : end) - text));
 
         if (line)
-            put_line (f, line);
+            put_line (f, who ? put_speaker (who, line, f) : line);
         free (line);
         (void)fputc ('\n', f);
         text = at ? at + 1 : end;
     }
+}
+
+void place_put_lines (const char *text, size_t size, FILE *f)
+{
+    put_text (NULL, text, size, f);
 }
 
 /* Raw control characters are no JSON, but some read them in texts; they may be
@@ -303,7 +327,8 @@ void place_put_object (const char *at, const char *text, size_t size, FILE *f)
 }
 
 /* Print what has come up to the last end of a line, or to the one before. */
-static void put_lines (struct buf *b, bool one_less, FILE *f)
+static void put_lines (const struct speaker *who, struct buf *b, bool one_less,
+                       FILE *f)
 {
     size_t size = b->size - (one_less && b->size > 0);
     const char *last = size > 0 ? memrchr (b->data, '\n', size) : NULL;
@@ -311,7 +336,7 @@ static void put_lines (struct buf *b, bool one_less, FILE *f)
 
     if (n == 0)
         return;
-    place_put_lines ((const char *)b->data, n, f);
+    put_text (who, (const char *)b->data, n, f);
     memmove (b->data, b->data + n, b->size - n);
     b->size -= n;
 }
@@ -359,6 +384,7 @@ struct passing {
     struct buf out, said;
     take_fn *fn;
     void *arg;
+    const struct speaker *who;  // of the messages; NULL: is not named
     enum { SHOWN, LAST_KEPT, KEPT } messages;
 };
 
@@ -373,7 +399,7 @@ static int take_part (void *arg, size_t stream, const void *data, size_t size)
     if (stream == 0)
         return x->fn (x->arg, b, size == 0);
     if (x->messages != KEPT)
-        put_lines (b, x->messages == LAST_KEPT, stderr);
+        put_lines (x->who, b, x->messages == LAST_KEPT, stderr);
     return 0;
 }
 
@@ -401,7 +427,7 @@ static int pass_on (struct passing *x, size_t most, struct place_view *v,
 /* The messages that were kept. */
 static void put_said (struct passing *x)
 {
-    place_put_lines ((const char *)x->said.data, x->said.size, stderr);
+    put_text (x->who, (const char *)x->said.data, x->said.size, stderr);
     x->said.size = 0;
 }
 
@@ -417,16 +443,17 @@ static int print_lines (void *arg, struct buf *b, bool all)
         place_put_lines ((const char *)b->data, b->size, arg);
         b->size = 0;
     } else {
-        put_lines (b, false, arg);
+        put_lines (NULL, b, false, arg);
     }
     return 0;
 }
 
 int place_print (const struct command_spec *c, struct place_view *v, int quiet)
 {
-    struct passing x = { .fn = print_lines, .arg = stdout,
-                         .messages = quiet ? KEPT : SHOWN };
     const char *name = v->place->name;
+    const struct speaker who = { c ? c->name : "rollcall", name };
+    struct passing x = { .fn = print_lines, .arg = stdout, .who = &who,
+                         .messages = quiet ? KEPT : SHOWN };
     struct err why;
     int status = pass_on (&x, PLACE_LIST_MAX, v, &why);
     bool silent = quiet && status == quiet;

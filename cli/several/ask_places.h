@@ -37,8 +37,8 @@ int place_begin (const struct cli_place *place, const struct json *request,
 int place_end (struct place_view *v, struct err *why);
 
 /* The same after printing all of it here, but control characters of another host
- * are escaped.  An exit status, after a message if need be; its messages are not
- * printed if it ends with 'quiet', unless that is 0.
+ * are escaped, and each message names the place.  An exit status, after a message if
+ * need be; its messages are not printed if it ends with 'quiet', unless that is 0.
  */
 int place_print (const struct command_spec *c, struct place_view *v, int quiet);
 

@@ -61,6 +61,10 @@ spoil ()                            # RANK NAME
     "$ROLLCALL" jobs --json >json
     is "job" j "$(json '$.jobs[0].job')"
     is "run" mine "$(json '$.runs[0].job')"
+    # below several aggregators it is said whose they are
+    run "$ROLLCALL" jobs --root root --root none
+    expect_status 1
+    shows "run of this host" "mine  "
     # one job is asked for alone, and so is the root of a run
     run "$ROLLCALL" jobs --job j
     [[ "$output" != *"last written"* ]] || fail "$output"

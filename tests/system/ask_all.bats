@@ -86,6 +86,26 @@ names ()                            # of the jobs that were listed
     awk '!/^(job |rollcall|\(|$)/ { print $1 }' <<<"$output" | tr '\n' ' '
 }
 
+@test "show names files of another host in full, and says whose they are" {
+    services 1
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 one
+    deliver 1 b one
+    # by a service that knows its root by a name that means nothing elsewhere
+    kill "${services[1]}"
+    wait "${services[1]}"
+    "$AGGREGATOR" --root root1 --listen "tcp://127.0.0.1:${ports[1]}" --keys keys1 \
+        >>service1.log 2>&1 3>&- &
+    services[1]=$!
+    eventually begun 1 1
+    run ask show b
+    expect_status 0
+    shows "at            $(at 1), where the files below are" \
+        "result        $PWD/root1/jobs/b/" "report        $PWD/root1/jobs/b/"
+    run ask show b --json
+    expect_status 0
+    shows "\"analysis_db\": \"$PWD/root1/jobs/b/"
+}
+
 @test "each job of three aggregators is listed once, and found by its name" {
     services 3
     "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 one
@@ -540,6 +560,12 @@ divide ()                           # DIR
     expect_status 0
     shows "those of this job are delivered to $(at "$RAW_AT") (--aggregators asks there, too)" \
         "rows only"
+    # a place that fails says why, and which one it is
+    mv "root$RAW_AT/segments/00000001" segment
+    run ask archive get "$JOB" half
+    expect_status 1
+    shows "/profiler_info_0.json, from $(at "$RAW_AT"): cannot open "
+    mv segment "root$RAW_AT/segments/00000001"
     # the rows are away
     die "$HOME_AT"
     run ask jobs --job "$JOB"

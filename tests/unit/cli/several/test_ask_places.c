@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static size_t many;             // pieces of a line without an end
@@ -219,6 +220,35 @@ static void test_left (void **state)
     json_free (request);
 }
 
+/* Of several places, the one that says it is named. */
+static void test_named (void **state)
+{
+    static const struct command_spec command = { "rollcall jobs", "", "", NULL,
+                                                 0 };
+    const struct net_security none = { .insecure = true };
+    const struct cli_place place = { "tcp://here:1", &none };
+    struct json *request = json_object ();
+    int old = dup (STDERR_FILENO), said = memfd_create ("said", MFD_CLOEXEC);
+    struct place_view v;
+    struct err why = { "" };
+    char text[256] = "";
+
+    (void)state;
+    assert_true (old >= 0 && said >= 0);
+    assert_int_equal (dup2 (said, STDERR_FILENO), STDERR_FILENO);
+    for (int quiet = 0; quiet < 3; quiet++) {
+        assert_int_equal (place_begin (&place, request, &v, &why), 0);
+        assert_int_equal (place_print (&command, &v, quiet), 1);
+    }
+    assert_int_equal (dup2 (old, STDERR_FILENO), STDERR_FILENO);
+    (void)close (old);
+    assert_true (pread (said, text, sizeof (text) - 1, 0) >= 0);
+    assert_string_equal (text, "rollcall jobs: tcp://here:1: no\n"
+                               "rollcall jobs: tcp://here:1: no\n");
+    (void)close (said);
+    json_free (request);
+}
+
 static size_t lines, longest;
 static size_t stop_at;          // lines; 0: none
 
@@ -302,6 +332,7 @@ int main (void)
         cmocka_unit_test (test_endless),
         cmocka_unit_test (test_messages),
         cmocka_unit_test (test_standing),
+        cmocka_unit_test (test_named),
         cmocka_unit_test (test_left),
         cmocka_unit_test (test_lines),
         cmocka_unit_test (test_object),

@@ -52,6 +52,38 @@ static void test_life (void **state)
     free (list);
 }
 
+static size_t told;             // files that are no keys
+static int why_told;
+
+static void note_bad (void *arg, int rc, const struct err *why)
+{
+    assert_non_null (strstr (why->text, arg));
+    why_told = rc;
+    told++;
+}
+
+/* A secret that others can read is named, and hides no other key. */
+static void test_unreadable (void **state)
+{
+    char name[] = "n1.key";
+    struct keyring_entry *list = NULL;
+    struct err err = { "" };
+    size_t n = 0;
+
+    (void)state;
+    assert_int_equal (keyring_new ("keys", "n1", NULL), 0);
+    assert_int_equal (keyring_new ("keys", "n2", NULL), 0);
+    assert_int_equal (chmod ("keys/n1.key", 0640), 0);
+    assert_int_equal (keyring_list ("keys", &list, &n, NULL, NULL, &err), -EPERM);
+    told = 0;
+    assert_int_equal (keyring_list ("keys", &list, &n, note_bad, name, &err), 0);
+    assert_int_equal (told, 1);
+    assert_int_equal (why_told, -EPERM);
+    assert_int_equal (n, 1);
+    assert_string_equal (list[0].file.name, "n2");
+    free (list);
+}
+
 static int speaks (const char *who, const char *host, const char *named)
 {
     struct err why = { "" };
@@ -273,6 +305,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         KEYRING_TEST (test_life),
+        KEYRING_TEST (test_unreadable),
         KEYRING_TEST (test_hosts),
         KEYRING_TEST (test_many),
         KEYRING_TEST (test_reads),
