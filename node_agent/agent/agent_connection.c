@@ -82,6 +82,7 @@ void agent_look_at_connection (void *arg)
 {
     struct agent *a = arg;
 
+    agent_look_whether_deaf (a);        // also of a service with one aggregator
     for EACH_CHOSEN (i, &a->targets.choice)
         agent_connection_say (a, i);
     agent_tell_second (a);
