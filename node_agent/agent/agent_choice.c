@@ -251,14 +251,16 @@ bool agent_gives_raw_to (const struct agent *a, unsigned copy)
     return kinds_of (a, copy) & SHIP_RAW;
 }
 
-/* Judge then: while some are not connected yet, one looks as if it were alone. */
-static void route (struct agent *a)
+/* False: all copies take all.  Judge then: while some are not connected yet, one
+ * looks as if it were alone.
+ */
+static bool route (struct agent *a)
 {
     const struct choice *c = &a->targets.choice;
     char rows[MESSAGE_TEXT_MAX], raw[MESSAGE_TEXT_MAX];
 
     if (!c->divided)
-        return;                 // all copies take all
+        return false;
     (void)join (a, 0, SPOOL_RAW_COPY, rows);
     (void)agent_raw_endpoints (a, raw);
     for EACH_CHOSEN (i, c)
@@ -266,12 +268,13 @@ static void route (struct agent *a)
     for EACH_CHOSEN (i, c)
         ship_divided (a->ship, i, !agent_gives_raw (a)  ? ""
                                   : i < SPOOL_RAW_COPY ? raw : rows);
+    return true;
 }
 
 void agent_route (struct agent *a)
 {
-    route (a);
-    (void)ship_judge (a->ship);
+    if (route (a))
+        (void)ship_judge (a->ship);
 }
 
 static unsigned chosen_copies (const struct agent *a)
@@ -311,7 +314,7 @@ static void keep_marks (struct agent *a)
         return;
     }
     t->marks_due = false;
-    route (a);
+    (void)route (a);
     if (rc > 0)
         ship_doubt (a->ship, 0);
 }
@@ -329,7 +332,7 @@ static void arrange (struct agent *a, unsigned moved)
             ship_rest (a->ship, i);
     }
     t->marks_due = t->marks_due || t->at_work != chosen;
-    route (a);
+    (void)route (a);
     for EACH_CHOSEN (i, &t->choice) {
         if (!((moved | ~t->at_work) & 1U << i))
             continue;

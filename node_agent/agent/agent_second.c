@@ -144,9 +144,11 @@ void agent_name_kept (const struct agent *a, char *out, size_t size)
 
 void agent_tell_keeper (struct agent *a)
 {
-    bool stands_in = ship_keeper (a->ship, ITEM_ROWS) != SPOOL_NO_COPY ||
-                     ship_keeper (a->ship, ITEM_RAW) != SPOOL_NO_COPY;
     const char *away = find_away (a);
+    // until it is known what is wanted, a kind may have less than two takers
+    bool stands_in = away &&
+                     (ship_keeper (a->ship, ITEM_ROWS) != SPOOL_NO_COPY ||
+                      ship_keeper (a->ship, ITEM_RAW) != SPOOL_NO_COPY);
     char at[MESSAGE_TEXT_MAX];
 
     if (a->targets.endpoints.n == 1 || a->targets.stands_in == stands_in)
@@ -155,7 +157,7 @@ void agent_tell_keeper (struct agent *a)
     if (stands_in)
         log_warn ("store-stands-in", "%s is away, and no other aggregator is "
                   "there: what %s acknowledges is delivered, and stays here "
-                  "until its object store has it", away ? away : "another one",
+                  "until its object store has it", away,
                   agent_acknowledging (a, at));
     else
         log_info ("store-stood-in", "no object store stands in for an aggregator "

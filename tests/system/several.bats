@@ -416,6 +416,15 @@ left_are ()
     done
 }
 
+@test "two copies of a large job: nobody is called away while all are there" {
+    services 3
+    make --ranks 2
+    run "$AGENT" --state "$TEST_DIR/spool" --job two --once --copies 2 --raw \
+        --aggregators "$LIST" --spread 1 --world-size 2 job
+    expect_status 0
+    [[ "$output" != *store-st* ]] || fail "$output"
+}
+
 @test "a large job of several hosts: each has an aggregator of its raw files" {
     local n capture count=(0 0 0 0)
 
