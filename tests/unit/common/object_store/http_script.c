@@ -105,6 +105,8 @@ static void *run (void *arg)
         serve (s, fd);
         (void)close (fd);
     }
+    // who comes later, or waits in the queue, is refused, and does not wait on
+    (void)shutdown (s->listener, SHUT_RDWR);
     return NULL;
 }
 
