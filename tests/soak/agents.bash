@@ -182,13 +182,15 @@ one_case ()
         done
         arrived_at_last || complain "not everything arrived" || state=1
     fi
+    # who was killed last has yet to hear that it arrived
+    await "$PATIENCE" released || complain "$LEFT" || state=1
     end_members
     end_hosts
     verdict >verdict.txt || complain "$(cat verdict.txt)" || state=1
     ! grep -q event=redelivery-requested service.log ||
         complain "what had been acknowledged was not there any more" || state=1
     [ -z "$own_ends" ] || state=1
-    released || state=1
+    released || complain "$LEFT" || state=1
     sizes || state=1
     echo "kills: agents ${kills[0]}, aggregator ${kills[1]}; aggregator's peak" \
         "in each third ${peaks[*]} KiB, descriptors ${descriptors[*]}" \
@@ -196,7 +198,8 @@ one_case ()
     return $state
 }
 
-# released: who removes has removed all, and the others nothing
+# released: who removes has removed all, and the others nothing; else LEFT says who
+# has not
 released ()
 {
     local i left want
@@ -206,9 +209,8 @@ released ()
         [ -e "${left[0]}" ] || left=()
         want=${shown[i]}
         [ $((i % 2)) -eq 0 ] || want=0
-        [ ${#left[@]} -eq "$want" ] ||
-            complain "agent $i: ${#left[@]} captures are left, not $want" ||
-            return
+        LEFT="agent $i: ${#left[@]} captures are left, not $want"
+        [ ${#left[@]} -eq "$want" ] || return
     done
 }
 

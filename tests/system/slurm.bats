@@ -21,7 +21,7 @@ slurm_missing ()
 # are too few, and Slurm's own default is 30.
 write_config ()                     # PROCTRACK
 {
-    local host i
+    local host i PORT           # these are not the service's
 
     host=$(hostname -s)
     choose_port

@@ -101,26 +101,30 @@ fsck_store ()                       # [OPTION]...
 }
 
 @test "a service that begins while its store is away says what the store has" {
+    local n
+
     service --store "$STORE" --store-after 1s
     OPS=10 deliver early
-    has () { store_is stored "$1" && store_is waiting "${2:-0}"; }
-    eventually has 1
+    has_some () { [ "$(store_says stored)" -ge "$1" ] && store_is waiting 0; }
+    eventually has_some 1
     run "$ROLLCALL" status root
-    shows "$STORE has 1 segment ("
+    shows "$STORE has "
     stop_service
     stop_proxy
     service --store "$STORE" --store-after 1s --cache-size 1MB
-    has 1 || fail "$(store_says stored) are known"
+    n=$(store_says stored)          # what was noted of the build may wait
+    [ "$n" -ge 1 ] || fail "none is known"
     OPS=10 deliver late
-    eventually has 1 1
+    some_wait () { [ "$(store_says waiting)" -ge 1 ]; }
+    eventually some_wait
     run "$ROLLCALL" status root
-    shows "$STORE is known to have 1 segment (" "it has not answered since" \
-        "1 segment (" "waits for upload since 20"
+    shows "$STORE is known to have $n segment" "it has not answered since" \
+        "for upload since 20"
     [[ "$output" != *"0 B of segments are here"* ]]
     start_proxy
-    eventually has 2
+    eventually has_some $((n + 1))
     run "$ROLLCALL" status root
-    shows "$STORE has 2 segments ("
+    shows "$STORE has $(store_says stored) segments ("
     stop_service
 }
 
