@@ -94,6 +94,19 @@ static bool is_sealed (struct agent *a, const struct watch_settled *s,
            spool_knows (a->spool, more.path, more.fingerprint);
 }
 
+/* It was handed on again meanwhile: a second time it might have been released.  The
+ * row alone may be one that could not be given up.
+ */
+static bool is_being_sealed (const struct agent *a,
+                             const struct watch_settled *s)
+{
+    const struct capture_object *c =
+        capture_object_find (&a->captures, s->path);
+
+    return c && c->state.now == STAGE_QUEUED &&
+           spool_settles (a->spool, s->path, s->fingerprint);
+}
+
 static int agent_captures_settle (struct agent *a,
                                   const struct watch_settled *settled,
                                   struct err *err)
@@ -118,8 +131,7 @@ static int agent_captures_settle (struct agent *a,
         take_known (a, s->path);
         return 0;
     }
-    // handed on again meanwhile: it may be released before a second time
-    if (spool_settles (a->spool, s->path, s->fingerprint))
+    if (is_being_sealed (a, s))
         return 0;
     claim = release_claims (a->spool, s->path, agent_is_confirmed (a));
     if (claim == -EAGAIN) {

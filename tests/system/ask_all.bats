@@ -560,11 +560,12 @@ divide ()                           # DIR
     expect_status 0
     shows "those of this job are delivered to $(at "$RAW_AT") (--aggregators asks there, too)" \
         "rows only"
-    # a place that fails says why, and which one it is
+    # a place that fails says why, and which one it is: it cannot open the file, or
+    # its service has noticed before
     mv "root$RAW_AT/segments/00000001" segment
     run ask archive get "$JOB" half
     expect_status 1
-    shows "/profiler_info_0.json, from $(at "$RAW_AT"): cannot open "
+    shows "/profiler_info_0.json, from $(at "$RAW_AT"): "
     mv segment "root$RAW_AT/segments/00000001"
     # the rows are away
     die "$HOME_AT"

@@ -128,7 +128,7 @@ meet='echo "$MASTER_ADDR $MASTER_PORT" >met.$RANK; exec ./writer'
         said=$(grep -cxF -- "$name" handed || true)
         case $name in
         --out | --launcher | --interface | --port | --json | --text | --help | \
-            --finish | --aggregators | --spread)
+            --finish | --aggregators | --spread | --copies | --away)
             is "$name" 0 "$said" ;;
         --watch)
             is "$name" 2 "$said" ;;

@@ -113,5 +113,10 @@ built_at ()                         # N JOB COUNT
 # that is ended before ends with 75
 all_delivered ()
 {
-    "$ROLLCALL" status --json spool | grep -Eq '"undelivered":[[:space:]]*0,'
+    local name status
+
+    status=$("$ROLLCALL" status --json spool)
+    for name in unsettled sealing undelivered; do
+        grep -Eq "\"$name\":[[:space:]]*0," <<<"$status" || return
+    done
 }
