@@ -272,10 +272,11 @@ SCRIPT
 
     service
     mkdir prof later
+    mkfifo go.end
     cat >command <<'SCRIPT'
 #!/bin/sh
 ./writer prof
-until [ -e go.end ]; do sleep 0.05; done
+read -r _ <go.end
 SCRIPT
     chmod +x command
     "$ROLLCALL" run --text --job j --aggregator "tcp://127.0.0.1:$PORT" \
@@ -284,7 +285,7 @@ SCRIPT
     sealed () { grep -q event=sealed "$(run_dir)/agent.log"; }
     eventually sealed 2>sealed.log
     kill -STOP "$service"               # or the run would end by itself
-    touch go.end
+    timeout 90 sh -c 'echo >go.end'
     # as soon as one listens
     next () { gone "$pid" || [ "$(grep -c "to=collecting" \
         "$(run_dir)/agent.log")" -gt "$n" ]; }
