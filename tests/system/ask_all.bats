@@ -560,13 +560,6 @@ divide ()                           # DIR
     expect_status 0
     shows "those of this job are delivered to $(at "$RAW_AT") (--aggregators asks there, too)" \
         "rows only"
-    # a place that fails says why, and which one it is: it cannot open the file, or
-    # its service has noticed before
-    mv "root$RAW_AT/segments/00000001" segment
-    run ask archive get "$JOB" half
-    expect_status 1
-    shows "/profiler_info_0.json, from $(at "$RAW_AT"): "
-    mv segment "root$RAW_AT/segments/00000001"
     # the rows are away
     die "$HOME_AT"
     run ask jobs --job "$JOB"
@@ -578,6 +571,12 @@ $(at "$HOME_AT"), which was not asked, or has not answered"
     run ask archive get "$JOB" raw
     expect_status 0
     shows "its rows are at $(at "$HOME_AT")"
+    # a place that fails says why, and which one it is: it cannot open the file, or
+    # its service has noticed before, after which the files are gone for good
+    rm "root$RAW_AT/segments/00000001"
+    run ask archive get "$JOB" half
+    expect_status 1
+    shows "/profiler_info_0.json, from $(at "$RAW_AT"): "
 }
 
 @test "copies that contradict each other are named, and none is chosen" {
