@@ -302,10 +302,20 @@ spread ()
     read -r first second <<<"$(choices j)"
     die "$first"
     mkdir prof
-    run timeout "$LIMIT" "$ROLLCALL" run --text --raw --job j --copies 2 --away 7s \
-        --aggregators "$LIST" --deadline 9s -- ./writer prof
+    # COMMAND ends when the agent knows who is away
+    cat >until_away <<'SCRIPT'
+#!/bin/bash
+./writer "$1"
+until grep -q "is away" "$ROLLCALL_CAPTURE_DIR/../../spool/status.json"; do
+    [ $SECONDS -lt 120 ] || exit 1
+    sleep 0.05
+done
+SCRIPT
+    chmod +x until_away
+    run timeout "$LIMIT" "$ROLLCALL" run --text --raw --job j --copies 2 --away 5s \
+        --aggregators "$LIST" --deadline 9s -- ./until_away prof
     expect_status 69
-    shows "When the aggregators can be reached" " --copies 2 --away 7s" \
+    shows "When the aggregators can be reached" " --copies 2 --away 5s" \
         "job j: COMMAND has ended; waiting for " " s at most (--deadline): tcp://"
     is "said" 1 "$(grep -c "COMMAND has ended" <<<"$output")"
     said=${output#*all that is left: rollcall-agent}
