@@ -272,9 +272,11 @@ SCRIPT
 
     service
     mkdir prof later
-    mkfifo go.end
+    mkfifo go.write go.end
     cat >command <<'SCRIPT'
 #!/bin/sh
+: >began
+read -r _ <go.write
 ./writer prof
 read -r _ <go.end
 SCRIPT
@@ -282,9 +284,11 @@ SCRIPT
     "$ROLLCALL" run --text --job j --aggregator "tcp://127.0.0.1:$PORT" \
         -- ./command >log 2>&1 3>&- &
     pid=$!
+    eventually test -e began
+    kill -STOP "$service"       # it takes nothing, or the run would end by itself
+    timeout 90 sh -c 'echo >go.write'
     sealed () { grep -q event=sealed "$(run_dir)/agent.log"; }
     eventually sealed 2>sealed.log
-    kill -STOP "$service"               # or the run would end by itself
     timeout 90 sh -c 'echo >go.end'
     # as soon as one listens
     next () { gone "$pid" || [ "$(grep -c "to=collecting" \
