@@ -113,7 +113,7 @@ static int add (struct reader *r, int64_t rank)
     int32_t *added;
 
     if (rank < 0)
-        r->bad = "has something else than ranks in its list";
+        r->bad = "has something else than ranks below --max-ranks in its list";
     else if (l->n == CAPTURE_WORLD_LIMIT)
         r->bad = "lists too many ranks";
     if (r->bad)

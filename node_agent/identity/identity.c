@@ -65,7 +65,8 @@ static void note_info (struct source *src, const char *name, int64_t rank)
     struct capture *c = src->capture;
 
     if (rank == NAME_NO_RANK) {
-        capture_reason (c, "%s: the number is not a rank", name);
+        capture_reason (c, "%s: the number is not a rank below %lld "
+                        "(--max-ranks)", name, (long long)capture_world_max);
         src->damaged = true;
     }
     if (rank >= 0 && c->rank >= 0) {

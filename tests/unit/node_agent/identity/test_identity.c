@@ -149,6 +149,27 @@ static void test_database (void **state)
     capture_fini (&c);
 }
 
+/* Whoever has more ranks than that learns which option says so. */
+static void test_too_high (void **state)
+{
+    const int64_t most = capture_world_max;
+    struct capture c;
+
+    (void)state;
+    capture_put ("profiler_info_7.json", "{}");
+    capture_world_max = 7;
+    read_it (&c);
+    capture_world_max = most;
+    assert_int_equal (c.rank, CAPTURE_NO_RANK);
+    assert_string_equal (c.reason, "profiler_info_7.json: the number is not a "
+                         "rank below 7 (--max-ranks)");
+    capture_fini (&c);
+    capture_put ("profiler_info_7.json", "{}");
+    read_it (&c);
+    assert_int_equal (c.rank, 7);
+    capture_fini (&c);
+}
+
 /* Nothing of it is of the types that it should have. */
 static void test_odd_database (void **state)
 {
@@ -178,7 +199,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_info),     IN_TOP (test_long_up), IN_TOP (test_no_info),
         IN_TOP (test_metadata), IN_TOP (test_database),
-        IN_TOP (test_odd_database),
+        IN_TOP (test_odd_database), IN_TOP (test_too_high),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
