@@ -192,6 +192,24 @@ static int on_upload (void *arg, const char *key, const char *upload)
 
 /* ---- all ---- */
 
+/* What was not said of the store is as its service has noted it. */
+static int open_store (struct objects *o)
+{
+    struct object_options opt = o->opt->store;
+    struct object_place place;
+
+    if (!opt.endpoint && object_place_read (o->root, &place, NULL) == 0 &&
+        strcmp (place.url, opt.url) == 0) {
+        opt.endpoint = place.endpoint;
+        opt.region = opt.region ? opt.region : place.region;
+        if (!opt.ca_file && *place.ca_file)
+            opt.ca_file = place.ca_file;
+        if (!opt.proxy && *place.proxy)
+            opt.proxy = place.proxy;
+    }
+    return object_store_open (&opt, &o->store, o->err);
+}
+
 /* A bucket of the same name somewhere else has none of the objects: marks that are
  * dropped for that would make what is only there count as damaged.
  */
@@ -246,7 +264,7 @@ int check_objects (const char *root, const struct check_objects_options *opt,
     *ret = (struct check_objects_report){ .objects = 0 };
     if (lock < 0)
         return lock;
-    if ((rc = object_store_open (&opt->store, &o.store, err)) == 0)
+    if ((rc = open_store (&o)) == 0)
         rc = check_all (&o);
     object_store_close (o.store);
     free (o.list);

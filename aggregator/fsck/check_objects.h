@@ -12,7 +12,8 @@
 #include "object_store/object_store.h"
 
 struct check_objects_options {
-    struct object_options store;
+    struct object_options store;        // where it is, if that is not said: as
+                                // its service has noted
     bool repair;                // holes are uploaded again by the next service;
                                 // uploads that nobody goes on with are aborted
     bool delete_orphans;

@@ -50,16 +50,6 @@ struct op_runs {
 
 /* ---- the store ---- */
 
-/* A directory for temporary files, as SQLite chooses it. */
-static const char *temp_dir (void)
-{
-    const char *dir = getenv ("TMPDIR");
-
-    if (dir && *dir)
-        return dir;
-    return access ("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp";
-}
-
 int op_runs_create (const char *path, bool rows, struct op_runs **ret,
                     struct err *err)
 {
@@ -74,7 +64,7 @@ int op_runs_create (const char *path, bool rows, struct op_runs **ret,
         (void)snprintf (x->path, sizeof (x->path), "%s", path);
     else
         (void)snprintf (x->path, sizeof (x->path), "%s/rollcall.XXXXXX",
-                        temp_dir ());
+                        fileio_temp_dir ());
     x->rows = malloc (RUN_ROWS * sizeof (*x->rows));
     x->buffer = malloc (BUFFER_BYTES);
     if (!x->rows || !x->buffer) {

@@ -33,8 +33,8 @@ struct op_row {
 struct op_runs;
 
 /* 'path' is for the temporary file: it must not exist, is created only if it is
- * needed, and has no name afterwards.  NULL: a file in $TMPDIR, /var/tmp
- * or /tmp.
+ * needed, and has no name afterwards.  NULL: a file in
+ * fileio_temp_dir.
  * Without 'rows', op_row.row is not kept and is 0 in the end.
  */
 int op_runs_create (const char *path, bool rows, struct op_runs **ret,

@@ -118,12 +118,15 @@ static void prepare_build (struct aggregator *a, struct served *s)
 
 /* ---- what could not be built ---- */
 
-/* What it had written is gone again. */
+/* What it had written is gone again, also where it sorts, which may be another
+ * disk.
+ */
 static void hint_at_room (const struct aggregator *a, struct unbuilt *u)
 {
     const char *out = a->opt->out ? a->opt->out : a->opt->root;
-    struct space s;
-    char room[16];
+    const char *temp = fileio_temp_dir ();
+    char room[16], more[16];
+    struct space s, t;
 
     PRINT (u->hint, "make room there");
     if (space_of (out, &s, NULL) < 0)
@@ -131,6 +134,11 @@ static void hint_at_room (const struct aggregator *a, struct unbuilt *u)
     units_bytes_text (s.free_bytes, room);
     PRINT (u->hint, "%.350s has %s free without it: make room there", out,
            room);
+    if (space_of (temp, &t, NULL) < 0 || t.id == s.id)
+        return;
+    units_bytes_text (t.free_bytes, more);
+    PRINT (u->hint, "%.200s has %s free without it, and %.200s, where it sorts, "
+           "%s: make room on the full one", out, room, temp, more);
 }
 
 /* A build of this job has ended, or could not be begun: for the status. */

@@ -13,8 +13,8 @@ struct digester {
 };
 
 /* libcrypto looks for an algorithm by its name, which takes longer than to hash a
- * few hundred bytes: once for a process, which keeps it.  NULL: there is none, and
- * so nothing can be hashed.
+ * few hundred bytes: once for a process, which keeps it.  NULL: there was no memory
+ * for it, and it is looked for each time.
  */
 static EVP_MD *sha256_found;
 
@@ -28,7 +28,7 @@ static const EVP_MD *sha256 (void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     (void)pthread_once (&once, find_sha256);
-    return sha256_found;
+    return sha256_found ? sha256_found : EVP_sha256 ();
 }
 
 int digest_of (const void *data, size_t size, struct digest *out)

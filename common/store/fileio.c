@@ -422,6 +422,15 @@ static int create_temp (int dirfd, const char *name, long k,
     return fd;
 }
 
+const char *fileio_temp_dir (void)
+{
+    const char *dir = getenv ("TMPDIR");
+
+    if (dir && *dir)
+        return dir;
+    return access ("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp";
+}
+
 int fileio_create_temp (int dirfd, const char *name, char temp[NAME_MAX + 1])
 {
     int fd = -EAGAIN;

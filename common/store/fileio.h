@@ -116,6 +116,11 @@ void fileio_forget_temps (int dirfd, const char *name);
  */
 int fileio_create_temp (int dirfd, const char *name, char temp[NAME_MAX + 1]);
 
+/* The directory for large temporary files, as SQLite chooses it: $TMPDIR, /var/tmp
+ * or /tmp.
+ */
+const char *fileio_temp_dir (void);
+
 /* Remove a directory and everything below it.  Symbolic links are removed, not
  * followed; mounted file systems remain (-EXDEV).  A missing directory is no
  * error.

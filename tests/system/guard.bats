@@ -99,9 +99,10 @@ nothing_acknowledged ()
     eventually state "job j: its result could not be built since 20"
     state "disk is full" || state "No space left"
     state "small/root has "
-    state "free without it: make room there; it is tried again by itself"
+    state "free without it, and ${TMPDIR:-/var/tmp}, where it sorts, "
+    state ": make room on the full one; it is tried again by itself"
     run inside "$ROLLCALL" jobs --root small/root
-    shows "its result could not be built since 20" "make room there"
+    shows "its result could not be built since 20" "make room on the full one"
     run inside "$ROLLCALL" jobs --root small/root --json
     shows '"unbuilt": {"since": "20'
     run inside "$ROLLCALL" show --root small/root j

@@ -450,8 +450,9 @@ frugal ()
     object rm "$(cat root/id)/segments/00000001"
     run "$ROLLCALL" archive --root root verify
     expect_status 74
-    shows "NoSuchKey" "fsck aggregator --repair --store $STORE"
-    fsck_store --repair
+    shows "NoSuchKey" "fsck aggregator --repair --store $STORE root names"
+    # as it is printed: the root knows where that store is
+    run env -u AWS_ENDPOINT_URL "$ROLLCALL" fsck aggregator --repair --store "$STORE" root
     expect_status 1
     shows "segment 1 counts as stored in $STORE, and is not there" \
         "job j rank 0" "job j rank 1" "1 hole"
