@@ -356,6 +356,33 @@ SCRIPT
     done
 }
 
+# The other one and its store have two copies, but it is not known that both have it.
+@test "two copies: one that lacks items is asked when it is there, not while it is away" {
+    local first second
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    store_at "$second"
+    "$CAPTURE_MAKER" --quiet --ranks 2 job
+    run deliver j job --copies 2 --raw --release shipped
+    expect_status 0
+    is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
+    die "$first"
+    rm -r "root$first"
+    begin "$first"
+    run deliver j job --copies 2 --raw --release shipped
+    expect_status 0
+    shows event=one-copy
+    die "$first"
+    run deliver j job --copies 2 --raw --release shipped --away $AWAY
+    expect_status 0
+    [[ $output != *event=two-copies* && $output != *"delivered before"* ]]
+    begin "$first"
+    run deliver j job --copies 2 --raw --release shipped
+    expect_status 0
+    shows event=one-copy "tcp://127.0.0.1:${ports[first]} does not have"
+}
+
 @test "kept items count for the quota of the spool" {
     service
     "$CAPTURE_MAKER" --quiet --ranks 3 --ops 3000 job
