@@ -495,8 +495,9 @@ int verb_jobs (int argc, char **argv)
     if (!cli_options (&jobs_command, argc, argv, &opt, &rest, &status))
         return status;
     opt.root = cli_first_root (&opt.where);
-    if (cli_asks_several (&opt.where) &&
-        (rest != argc || opt.expect >= 0 || opt.postgres.uri))
+    if (cli_postgres_alone (&jobs_command, &opt.postgres, &opt.where) != 0)
+        return EXIT_USAGE;
+    if (cli_asks_several (&opt.where) && (rest != argc || opt.expect >= 0))
         return FAIL (EXIT_USAGE, "several aggregators can only be asked for "
                      "their jobs: name one root");
     if (rest != argc)

@@ -390,6 +390,23 @@ static const struct action actions[] = {
     { "revoke", 1, 1, "which NAME", run_revoke },
 };
 
+/* An option that an action has no use for would do nothing, without a word. */
+static bool takes_options (const struct action *a, const struct key_options *o)
+{
+    const bool enrols = strcmp (a->name, "enrol") == 0;
+
+    if (has_use (o) && !enrols && strcmp (a->name, "bind") != 0)
+        (void)FAIL (0, "%s: --host, --any-host, --reads and --reads-all are for "
+                    "enrol and bind", a->name);
+    else if (o->replace && !enrols)
+        (void)FAIL (0, "%s: --replace is for enrol", a->name);
+    else if (o->json && strcmp (a->name, "list") != 0)
+        (void)FAIL (0, "%s: --json is for list", a->name);
+    else
+        return true;
+    return false;
+}
+
 /* The action that the words mean; NULL after a message to the user. */
 static const struct action *action_of (int argc, char **argv)
 {
@@ -439,7 +456,7 @@ int verb_key (int argc, char **argv)
 
     if (!cli_options (&key_command, argc, argv, &opt, &rest, &status))
         return status;
-    if (!(a = action_of (argc - rest, argv + rest)))
+    if (!(a = action_of (argc - rest, argv + rest)) || !takes_options (a, &opt))
         return EXIT_USAGE;
     (void)umask (077);
     if (opt.dir && snprintf (dir, sizeof (dir), "%s", opt.dir) >= PATH_MAX)

@@ -413,9 +413,8 @@ static int check_options (const struct trend_options *opt)
 
     if (opt->html && !*opt->html)
         return FAIL (EXIT_USAGE, "--html: FILE is empty");
-    if (opt->postgres.uri && cli_asks_several (&opt->where))
-        return FAIL (EXIT_USAGE, "--postgres has the jobs of all roots that were "
-                     "pushed: leave out --aggregators and --root");
+    if (cli_postgres_alone (&trend_command, &opt->postgres, &opt->where) != 0)
+        return EXIT_USAGE;
     if (opt->facts && (opt->html || opt->json || opt->postgres.uri ||
                        cli_asks_several (&opt->where)))
         return FAIL (EXIT_USAGE, "--facts takes one root, and no --html, --json "

@@ -58,6 +58,16 @@ int cli_postgres_check (const struct command_spec *c,
     return rc < 0 ? cli_fail (c, cli_postgres_status (rc), "%s", err.text) : 0;
 }
 
+int cli_postgres_alone (const struct command_spec *c,
+                        const struct cli_postgres *from,
+                        const struct cli_where *where)
+{
+    return from->uri && (where->roots.said || where->aggregators)
+               ? cli_fail (c, EXIT_USAGE, "--postgres has the jobs of all roots "
+                           "that were pushed: leave out --aggregators and --root")
+               : 0;
+}
+
 int cli_postgres_status (int rc)
 {
     switch (rc) {

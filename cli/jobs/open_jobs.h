@@ -2,6 +2,7 @@
 #ifndef ROLLCALL_JOBS_OPEN_JOBS_H
 #define ROLLCALL_JOBS_OPEN_JOBS_H
 
+#include "several/places.h"
 #include "shared/root.h"
 
 #include "catalogue/catalogue.h"
@@ -45,6 +46,11 @@ int cli_jobs_open_postgres (const struct command_spec *c,
 /* pg_check_option: 0, or an exit status after a message. */
 int cli_postgres_check (const struct command_spec *c,
                         const struct cli_postgres *from);
+
+/* The same if a root or an aggregator is named, too. */
+int cli_postgres_alone (const struct command_spec *c,
+                        const struct cli_postgres *from,
+                        const struct cli_where *where);
 
 /* The exit status for an error of aggregator/postgres. */
 int cli_postgres_status (int rc);

@@ -63,13 +63,12 @@ void run_show_end (const struct run *r, int64_t ended_ns)
 
 void run_say_wait (const struct run *r, int64_t ended_ns, bool *said)
 {
-    int64_t waited_ns = clock_mono_ns () - ended_ns;
-    int64_t left_ns = r->opt->deadline_ns - waited_ns;
     struct cli_progress p;
     struct json *agent;
     char what[256];
 
-    if (*said || waited_ns < SAY_AFTER_NS || left_ns < NS_PER_S)
+    if (*said || clock_mono_ns () - ended_ns < SAY_AFTER_NS ||
+        r->opt->deadline_ns <= SAY_AFTER_NS)
         return;
     *said = true;
     cli_progress_begin (&p);
@@ -77,9 +76,9 @@ void run_say_wait (const struct run *r, int64_t ended_ns, bool *said)
         return;
     agent = run_read_object (r->dir, "spool/status.json");
     name_agent (agent, what, sizeof (what));
-    (void)RUN_FAIL (0, "job %s: COMMAND has ended; waiting for %lld s at most "
-                    "(--deadline): %s", r->job,
-                    (long long)(left_ns / NS_PER_S), what);
+    (void)RUN_FAIL (0, "job %s: COMMAND has ended; waiting, at most %lld s after "
+                    "the last one of this host (--deadline): %s", r->job,
+                    (long long)(r->opt->deadline_ns / NS_PER_S), what);
     json_free (agent);
 }
 

@@ -21,12 +21,13 @@ struct cli_where {
       NULL, "Ask these aggregators over the network, and a root only if --root " \
       "names it. LIST is a file with a line ENDPOINT SERVER-KEY for each, or " \
       "such lines with commas between, as for rollcall-agent."), \
-    OPTION (TEXT, "key", 0, type, member.key, "FILE", NULL, "ROLLCALL_KEY", \
+    OPTION_BESIDE ("aggregators", TEXT, "key", type, member.key, "FILE", NULL, \
+      "ROLLCALL_KEY", \
       "With --aggregators: your key, which has been enrolled there with " \
       "rollcall key enrol --reads."), \
-    OPTION (TEXT, "server-key", 0, type, member.server_key, "KEY", NULL, \
-      "ROLLCALL_SERVER_KEY", "With --aggregators: the public key of those for " \
-      "which LIST has none.")
+    OPTION_BESIDE ("aggregators", TEXT, "server-key", type, member.server_key, \
+      "KEY", NULL, "ROLLCALL_SERVER_KEY", \
+      "With --aggregators: the public key of those for which LIST has none.")
 
 /* The first root, for what only one is asked. */
 const char *cli_first_root (const struct cli_where *w);

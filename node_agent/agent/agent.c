@@ -45,6 +45,7 @@ static void on_welcome (void *arg, unsigned copy)
     agent_keep_holder (a, copy);
     go_on_removing (a);         // all acknowledged data is there
     agent_revise (a);
+    agent_ask_gone (a);
     a->end.check (a);
 }
 

@@ -139,6 +139,11 @@ void agent_recall_redelivery (struct agent *a);
  */
 void agent_revise (struct agent *a);
 
+/* Ask about what is no longer here if that is due, once all that are chosen are
+ * heard; again by a timer until then.  'arg' is the agent.
+ */
+void agent_ask_gone (void *arg);
+
 /* A handler of struct ship_events. */
 void agent_on_judged (void *arg);
 

@@ -198,6 +198,7 @@ struct redelivery {
     uint64_t revised;           // captures that only one aggregator had, and
                                 // that are offered to another one
     struct one_copy one_copy;
+    bool ask_due;               // somebody may have copied it: see agent_ask_gone
 };
 
 /* Which raw files the aggregator wants. */

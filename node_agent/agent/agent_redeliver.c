@@ -156,11 +156,56 @@ static void keep_one_copy (struct agent *a, const struct one_copy *now)
     *o = *now;
 }
 
-/* Of captures that are no longer here: after all that was asked is answered. */
-static bool tell_one_copy (struct agent *a)
+/* Whether each that is chosen is there to say what it has. */
+static bool hears_all (const struct agent *a)
 {
-    const struct one_copy *o = &a->redelivery.one_copy;
-    struct one_copy now = { .items = 0 };
+    const struct choice *c = &a->targets.choice;
+
+    for EACH_CHOSEN (i, c) {
+        if (!ship_is_heard (a->ship, i) || c->of[c->copy[i].at].away)
+            return false;
+    }
+    return true;
+}
+
+void agent_ask_gone (void *arg)
+{
+    struct agent *a = arg;
+    struct redelivery *r = &a->redelivery;
+
+    if (!r->ask_due)
+        return;
+    if (!hears_all (a) || spool_redelivers (a->spool)) {
+        (void)loop_add_timer (a->loop, AGAIN_NS, agent_ask_gone, a);
+        return;
+    }
+    r->ask_due = false;
+    spool_ask_gone (a->spool);
+    agent_redeliver_begin (a);
+    r->spool.only_gone = true;
+}
+
+/* Somebody may have copied it meanwhile.  Who is away does not say so. */
+static void ask_gone (struct agent *a)
+{
+    a->redelivery.ask_due = true;
+    agent_ask_gone (a);
+}
+
+static void ask_each_hour (void *arg)
+{
+    struct agent *a = arg;
+
+    if (a->targets.choice.copies > 1 && a->redelivery.one_copy.items > 0 &&
+        !spool_asks (a->spool))
+        ask_gone (a);
+    (void)loop_add_timer (a->loop, ASK_GONE_NS, ask_each_hour, a);
+}
+
+/* What each of them lacks: the most. */
+static struct one_copy find_lacked (struct agent *a)
+{
+    struct one_copy most = { .items = 0 };
 
     for EACH_CHOSEN (i, &a->targets.choice) {
         uint64_t n = ship_take_lacked (a->ship, i);
@@ -170,27 +215,31 @@ static bool tell_one_copy (struct agent *a)
                       "here %s at one aggregator only: %s does not have %s",
                       (unsigned long long)n, units_s (n), units_are (n),
                       agent_endpoint (a, i), n == 1 ? "it" : "them");
-        if (n > now.items) {
-            now.items = n;
-            PRINT (now.lacks, "%s", agent_endpoint (a, i));
+        if (n > most.items) {
+            most.items = n;
+            PRINT (most.lacks, "%s", agent_endpoint (a, i));
         }
     }
+    return most;
+}
+
+/* Of captures that are no longer here: after all that was asked is answered.  If
+ * one is away, it was perhaps not awaited: what was known stays.
+ */
+static bool tell_one_copy (struct agent *a)
+{
+    const struct one_copy *o = &a->redelivery.one_copy;
+    struct one_copy now = find_lacked (a);
+
+    if (a->targets.choice.copies < 2)
+        return false;
+    if (!hears_all (a) && o->items + now.items > 0)
+        ask_gone (a);
+    if (a->redelivery.ask_due && now.items <= o->items)
+        return o->items > 0;
     now.since_ns = o->items > 0 ? o->since_ns : clock_wall_ns ();
     keep_one_copy (a, &now);
     return now.items > 0;
-}
-
-/* Somebody may have copied it meanwhile. */
-static void ask_gone (void *arg)
-{
-    struct agent *a = arg;
-
-    if (a->targets.copies > 1 && a->redelivery.one_copy.items > 0 &&
-        !spool_asks (a->spool) && !spool_redelivers (a->spool)) {
-        spool_ask_gone (a->spool);
-        agent_redeliver_begin (a);
-    }
-    (void)loop_add_timer (a->loop, ASK_GONE_NS, ask_gone, a);
 }
 
 /* ---- reports ---- */
@@ -238,11 +287,13 @@ static int take_back (struct agent *a, struct err *err)
 static void go_on (void *arg)
 {
     struct agent *a = arg;
+    struct redelivery *r = &a->redelivery;
     struct err err = { "" };
-    int rc = take_back (a, &err);
+    // nothing is lost if only what is gone is asked
+    int rc = r->spool.only_gone ? 0 : take_back (a, &err);
 
     if (rc == 0)
-        rc = spool_redeliver (a->spool, &a->redelivery.spool, &err);
+        rc = spool_redeliver (a->spool, &r->spool, &err);
     if (rc != 0) {
         if (rc < 0)
             log_error ("spool-failed", "%s: it is tried again every second",
@@ -251,8 +302,11 @@ static void go_on (void *arg)
         return;
     }
     agent_redeliver_tell (a);
-    a->redelivery.asking = a->redelivery.asking || a->redelivery.spool.gone > 0;
-    watch_hand_on_again (a->watch, NULL);
+    r->asking = r->asking || r->spool.gone > 0;
+    if (!r->spool.only_gone) {
+        r->ask_due = false;     // all was asked
+        watch_hand_on_again (a->watch, NULL);
+    }
     ship_ask (a->ship);
     agent_hand_on (a);
     a->end.check (a);
@@ -324,17 +378,10 @@ void agent_on_lost (void *arg, unsigned copy)
  */
 static bool knows_keepers (const struct agent *a)
 {
-    const struct choice *c = &a->targets.choice;
-
-    if (a->targets.copies < 2 ||
-        (ship_keeper (a->ship, ITEM_ROWS) != SPOOL_NO_COPY &&
-         ship_keeper (a->ship, ITEM_RAW) != SPOOL_NO_COPY))
-        return true;
-    for EACH_CHOSEN (i, c) {
-        if (!ship_is_heard (a->ship, i) || c->of[c->copy[i].at].away)
-            return false;
-    }
-    return true;
+    return a->targets.copies < 2 ||
+           (ship_keeper (a->ship, ITEM_ROWS) != SPOOL_NO_COPY &&
+            ship_keeper (a->ship, ITEM_RAW) != SPOOL_NO_COPY) ||
+           hears_all (a);
 }
 
 static void revise (void *arg)
@@ -391,10 +438,10 @@ void agent_recall_redelivery (struct agent *a)
     recall_one_copy (a);
     a->redelivery.asking = spool_asks (a->spool);
     // who was asked may have answered, and was not counted
-    if (a->targets.copies > 1 &&
+    if (a->targets.choice.copies > 1 &&
         (a->redelivery.asking || a->redelivery.one_copy.items > 0))
-        spool_ask_gone (a->spool);
+        ask_gone (a);
     if (spool_redelivers (a->spool))
         agent_redeliver_begin (a);
-    (void)loop_add_timer (a->loop, ASK_GONE_NS, ask_gone, a);
+    (void)loop_add_timer (a->loop, ASK_GONE_NS, ask_each_hour, a);
 }

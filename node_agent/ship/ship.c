@@ -444,6 +444,7 @@ void ship_rest (struct ship *s, unsigned copy)
     c->welcomed = c->full = c->loss_unrecorded = c->done_heard = false;
     c->confirmed_ns = c->lost_ns = c->done_ns = c->wanted_ns = 0;
     c->unanswered = c->codecs = 0;
+    c->lacked = 0;              // another one is asked for all of it
     c->waits[0] = '\0';
     ship_forget_safety (c);
 }

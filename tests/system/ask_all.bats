@@ -313,8 +313,14 @@ items_of ()                         # N JOB: lines of archive ls
     [ -s page.html ]
     run ask trend --facts
     expect_status 2
-    run "$ROLLCALL" trend --root root1 --root root2 --postgres postgresql:///x
-    expect_status 2
+    for verb in jobs trend; do
+        run "$ROLLCALL" $verb --root root1 --postgres postgresql:///x
+        expect_status 2
+        shows "leave out --aggregators and --root"
+        run "$ROLLCALL" $verb --root root1 --key mine/alice.key
+        expect_status 2
+        shows "--key needs --aggregators"
+    done
     run env ROLLCALL_KEY=mine/alice.key "$ROLLCALL" trend --aggregators \
         "$(head -1 list)"
     expect_status 0

@@ -276,6 +276,17 @@ refused_shown ()                    # STATE TEXT: by status
     shows "keys/enrolled/node1.pub" "own"
 }
 
+@test "key: an option that another action takes is refused" {
+    for words in "list --reads me" "new x --host a" "revoke x --any-host" \
+        "list --replace" "rotate x --json"; do
+        # shellcheck disable=SC2086
+        run "$ROLLCALL" key $words --dir keys
+        expect_status 2
+        shows "${words%% *}: --" " for "
+    done
+    [ ! -e keys ] || fail "a key was made"
+}
+
 hellos ()                           # of job j, that were taken
 {
     grep -c "event=agent-connected job=j " service.log

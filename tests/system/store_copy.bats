@@ -316,7 +316,7 @@ SCRIPT
         --aggregators "$LIST" --deadline 9s -- ./until_away prof
     expect_status 69
     shows "When the aggregators can be reached" " --copies 2 --away 5s" \
-        "job j: COMMAND has ended; waiting for " " s at most (--deadline): tcp://"
+        "COMMAND has ended; waiting, at most 9 s after the last one of this host (--deadline): tcp://"
     is "said" 1 "$(grep -c "COMMAND has ended" <<<"$output")"
     said=${output#*all that is left: rollcall-agent}
     begin "$first"
@@ -354,6 +354,33 @@ SCRIPT
     for n in $first $second; do
         is "captures at $n" 2 "$(captures_at "$n" j)"
     done
+}
+
+# The other one and its store have two copies, but it is not known that both have it.
+@test "two copies: one that lacks items is asked when it is there, not while it is away" {
+    local first second
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    store_at "$second"
+    "$CAPTURE_MAKER" --quiet --ranks 2 job
+    run deliver j job --copies 2 --raw --release shipped
+    expect_status 0
+    is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
+    die "$first"
+    rm -r "root$first"
+    begin "$first"
+    run deliver j job --copies 2 --raw --release shipped
+    expect_status 0
+    shows event=one-copy
+    die "$first"
+    run deliver j job --copies 2 --raw --release shipped --away $AWAY
+    expect_status 0
+    [[ $output != *event=two-copies* && $output != *"delivered before"* ]]
+    begin "$first"
+    run deliver j job --copies 2 --raw --release shipped
+    expect_status 0
+    shows event=one-copy "tcp://127.0.0.1:${ports[first]} does not have"
 }
 
 @test "kept items count for the quota of the spool" {
