@@ -316,7 +316,8 @@ SCRIPT
         --aggregators "$LIST" --deadline 9s -- ./until_away prof
     expect_status 69
     shows "When the aggregators can be reached" " --copies 2 --away 5s" \
-        "COMMAND has ended; waiting, at most 9 s after the last one of this host (--deadline): tcp://"
+        "COMMAND has ended; waiting until at most 9 s after the last COMMAND of this host" \
+        " (--deadline): tcp://"
     is "said" 1 "$(grep -c "COMMAND has ended" <<<"$output")"
     said=${output#*all that is left: rollcall-agent}
     begin "$first"
