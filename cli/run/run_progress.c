@@ -76,8 +76,9 @@ void run_say_wait (const struct run *r, int64_t ended_ns, bool *said)
         return;
     agent = run_read_object (r->dir, "spool/status.json");
     name_agent (agent, what, sizeof (what));
-    (void)RUN_FAIL (0, "job %s: COMMAND has ended; waiting until at most %lld s after "
-                    "the last COMMAND of this host (--deadline): %s", r->job,
+    (void)RUN_FAIL (0, "job %s: COMMAND has ended; waiting until at most "
+                    "%lld s after the last COMMAND of this host "
+                    "(--deadline): %s", r->job,
                     (long long)(r->opt->deadline_ns / NS_PER_S), what);
     json_free (agent);
 }
