@@ -535,7 +535,8 @@ left_are ()
     eventually captures_at_are 1 j 1
     stop_name_server
     "$CAPTURE_MAKER" --quiet --ranks 2 --skip-ranks 0 job/late
-    eventually captures_at_are 1 j 2
+    eventually durable_are 2
+    is "captures" 2 "$(captures_at 1 j)"
     ends_with 0
     # a name that is wrong is a fault of the list
     name_server good "127.0.0.1:${ports[1]}"
