@@ -37,15 +37,27 @@ bool agent_is_draining (const struct agent *a)
     return a->end.commands_ns > 0 || a->opt->once;
 }
 
+/* With what nobody has looked at so far (agent_look_whether_deaf). */
+static int64_t deaf_until (const struct agent *a, int64_t now)
+{
+    int64_t asked_ns = a->end.asked_ns;
+
+    return a->end.deaf_ns + clock_missed_ns (&asked_ns, now, AGENT_LOOK_NS);
+}
+
 int64_t agent_ended_for_ns (const struct agent *a)
 {
-    return clock_mono_ns () - a->end.commands_ns -
-           (a->end.deaf_ns - a->end.commands_deaf_ns);
+    int64_t now = clock_mono_ns ();
+
+    return now - a->end.commands_ns -
+           (deaf_until (a, now) - a->end.commands_deaf_ns);
 }
 
 int64_t agent_began_for_ns (const struct agent *a)
 {
-    return clock_mono_ns () - a->life.began_ns - a->end.deaf_ns;
+    int64_t now = clock_mono_ns ();
+
+    return now - a->life.began_ns - deaf_until (a, now);
 }
 
 bool agent_is_past_deadline (const struct agent *a, int part)

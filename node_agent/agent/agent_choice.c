@@ -23,7 +23,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_NS NS_PER_S
 #define PROBE_NS (10 * NS_PER_S)        // that a probe may take, at most
 
 /* The order of what was met and heard stays. */
@@ -43,7 +42,7 @@ static void connection_was_deaf (struct connection *c, int64_t ns, int64_t now)
 void agent_look_whether_deaf (struct agent *a)
 {
     int64_t now = clock_mono_ns ();
-    int64_t ns = clock_missed_ns (&a->end.asked_ns, now, LOOK_NS);
+    int64_t ns = clock_missed_ns (&a->end.asked_ns, now, AGENT_LOOK_NS);
 
     if (ns == 0)
         return;
@@ -482,7 +481,7 @@ void agent_look_at_targets (void *arg)
         arrange (a, moved);
     keep_marks (a);
     (void)judge (a);
-    (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_targets, a);
+    (void)loop_add_timer (a->loop, AGENT_LOOK_NS, agent_look_at_targets, a);
 }
 
 void agent_close_targets (struct agent *a)

@@ -19,7 +19,6 @@
 #define SAID_NS (60 * NS_PER_S)         // one line of each kind in this time
 #define STALE_NS (90 * NS_PER_S)        // it is met again before, if it lasts:
                                         // tried once a minute, and a quarter
-#define LOOK_NS NS_PER_S
 
 /* A refusal lasts until the aggregator is heard; any other problem is forgotten
  * when it does not occur again.
@@ -86,7 +85,7 @@ void agent_look_at_connection (void *arg)
     for EACH_CHOSEN (i, &a->targets.choice)
         agent_connection_say (a, i);
     agent_tell_second (a);
-    (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_connection, a);
+    (void)loop_add_timer (a->loop, AGENT_LOOK_NS, agent_look_at_connection, a);
 }
 
 void agent_on_connected (struct agent *a, unsigned copy)

@@ -51,8 +51,8 @@ bool agent_is_at_first_choice (const struct agent *a);
 /* Move to another one if one is away, or back: now and then by a timer. */
 void agent_look_at_targets (void *arg);
 
-/* Call it before silence is judged, or the deadline, and once a second: time in
- * which this process was stopped counts for neither.
+/* Call it before silence is judged, and once a second: time in which this process
+ * was stopped is no silence.
  */
 void agent_look_whether_deaf (struct agent *a);
 

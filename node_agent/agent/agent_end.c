@@ -522,6 +522,7 @@ static bool holds (void *arg, unsigned guard)
 
 static void search_all (struct agent *a)
 {
+    agent_look_whether_deaf (a);        // before: that was not after it
     a->end.commands_ns = clock_mono_ns ();
     a->end.commands_deaf_ns = a->end.deaf_ns;
     a->search.scans_after_end = 0;

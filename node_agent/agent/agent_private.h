@@ -281,6 +281,8 @@ void agent_stop (struct agent *a, int status, const char *why);
  */
 bool agent_is_draining (const struct agent *a);
 
+#define AGENT_LOOK_NS NS_PER_S          // between looks at aggregators
+
 /* How long ago all COMMANDs have ended, or this agent has begun, without the time
  * in which it was stopped.
  */
