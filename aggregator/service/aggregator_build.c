@@ -125,20 +125,19 @@ static void hint_at_room (const struct aggregator *a, struct unbuilt *u)
 {
     const char *out = a->opt->out ? a->opt->out : a->opt->root;
     const char *temp = fileio_temp_dir ();
-    char room[16], more[16];
+    char room[SPACE_TEXT_MAX], more[SPACE_TEXT_MAX];
     struct space s, t;
 
     PRINT (u->hint, "make room there");
     if (space_of (out, &s, NULL) < 0)
         return;
-    units_bytes_text (s.free_bytes, room);
-    PRINT (u->hint, "%.350s has %s free without it: make room there", out,
-           room);
+    space_text (&s, room);
+    PRINT (u->hint, "%.350s has %s without it: make room there", out, room);
     if (space_of (temp, &t, NULL) < 0 || t.id == s.id)
         return;
-    units_bytes_text (t.free_bytes, more);
-    PRINT (u->hint, "%.200s has %s free without it, and %.200s, where it sorts, "
-           "%s: make room on the full one", out, room, temp, more);
+    space_text (&t, more);
+    PRINT (u->hint, "%.190s has %s without it, and %.190s, where it sorts, %s: "
+           "make room on the full one", out, room, temp, more);
 }
 
 /* A build of this job has ended, or could not be begun: for the status. */

@@ -76,6 +76,19 @@ int space_of (const char *path, struct space *ret, struct err *err)
     return 0;
 }
 
+void space_text (const struct space *s, char out[SPACE_TEXT_MAX])
+{
+    char bytes[16];
+
+    units_bytes_text (s->free_bytes, bytes);
+    if (s->free_inodes < SPACE_FEW_INODES)
+        (void)snprintf (out, SPACE_TEXT_MAX, "room for %u more file%s",
+                        (unsigned)s->free_inodes,
+                        units_s (s->free_inodes));
+    else
+        (void)snprintf (out, SPACE_TEXT_MAX, "%s free", bytes);
+}
+
 int space_check_floor (struct space_floor *f, const char *path,
                        struct err *why)
 {

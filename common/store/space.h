@@ -41,6 +41,14 @@ uint64_t space_limit_bytes (const struct space_limit *limit,
  */
 int space_of (const char *path, struct space *ret, struct err *err);
 
+#define SPACE_TEXT_MAX 32
+#define SPACE_FEW_INODES 64     // fewer count as none: a build makes some files
+
+/* What is free, as one says it: "79.0 GB free", or, if that is what lacks, "room
+ * for 3 more files".
+ */
+void space_text (const struct space *s, char out[SPACE_TEXT_MAX]);
+
 /* The default minimum of free space: enough for logs, ledgers and the last
  * output of the job.
  */

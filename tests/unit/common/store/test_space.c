@@ -86,6 +86,24 @@ static void test_floor (void **state)
     assert_int_equal (space_check_floor (&f, "/x", &why), 1);
 }
 
+/* A disk that is full of small files has bytes, which nobody can use. */
+static void test_text (void **state)
+{
+    struct space s = { .free_bytes = 5000, .free_inodes = SPACE_FEW_INODES };
+    char out[SPACE_TEXT_MAX];
+
+    (void)state;
+    space_text (&s, out);
+    assert_string_equal (out, "5.0 kB free");
+    s.free_inodes = 1;
+    space_text (&s, out);
+    assert_string_equal (out, "room for 1 more file");
+    s.free_inodes = UINT64_MAX;         // they are not limited
+    s.free_bytes = UINT64_MAX;
+    space_text (&s, out);
+    assert_non_null (strstr (out, "EB free"));
+}
+
 /* A directory that is not made yet is as good as the one above. */
 static void test_missing (void **state)
 {
@@ -108,6 +126,7 @@ int main (void)
         cmocka_unit_test (test_parse),
         cmocka_unit_test (test_limit),
         cmocka_unit_test (test_floor),
+        cmocka_unit_test (test_text),
         cmocka_unit_test (test_missing),
     };
 
