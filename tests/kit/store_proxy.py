@@ -358,7 +358,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.store.rules = rules
                 for r in rules:
                     r["set"] = time.time()
-            self.send(200, {}, b"")
+            self.send(200, {}, b"set")
             return
         with self.store.lock:
             body = json.dumps(self.store.counts).encode()

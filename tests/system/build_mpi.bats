@@ -178,11 +178,7 @@ seven_ranks ()                      # ROOT
 # let_go: of job j, nothing but heads, lists and items is in the root
 let_go ()
 {
-    local went='import json, sys
-s = json.load(sys.stdin)["daemons"][0]["status"]["store"]
-sys.exit(s["waiting"] > 0 or s["evicted"] < 1)'
-
-    went () { "$ROLLCALL" status --json root | python3 -c "$went"; }
+    went () { [ "$(store_says waiting)" = 0 ] && [ "$(store_says evicted)" -ge 1 ]; }
     service --store "$STORE" --store-after 1s --cache-size 1M
     eventually went
     stop_service

@@ -8,14 +8,6 @@ load store_helper
 each_has_store
 
 # store_says NAME: of the service's status
-store_says ()
-{
-    "$ROLLCALL" status --json root | python3 -c '
-import json, sys
-store = json.load(sys.stdin)["daemons"][0]["status"]["store"]
-print(store[sys.argv[1]] if store[sys.argv[1]] is not None else "")' "$1"
-}
-
 store_is ()                         # NAME VALUE
 {
     [ "$(store_says "$1")" = "$2" ]

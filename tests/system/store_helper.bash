@@ -73,20 +73,39 @@ stop_proxy ()
     proxy=
 }
 
+# proxy_says METHOD PATH [BODY]: the body of its answer
+proxy_says ()
+{
+    local LC_ALL=C body=${3:-} http
+
+    exec {http}<>"/dev/tcp/127.0.0.1/$STORE_PORT"
+    printf '%s %s HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s' "$1" "$2" "${#body}" \
+        "$body" >&"$http"
+    sed '1,/^\r*$/d' <&"$http"
+    exec {http}>&-
+}
+
 # faults RULES: as store_proxy.py says
 faults ()
 {
-    python3 -c 'import sys, urllib.request
-urllib.request.urlopen(sys.argv[1] + "/-/faults", sys.argv[2].encode()).read()' \
-        "http://127.0.0.1:$STORE_PORT" "$1"
+    [ "$(proxy_says POST /-/faults "$1")" = set ]
 }
 
 # counted NAME: how often, since the proxy was started
 counted ()
 {
-    python3 -c 'import json, sys, urllib.request
-counts = json.load(urllib.request.urlopen(sys.argv[1] + "/-/counts"))
-print(counts.get(sys.argv[2], 0))' "http://127.0.0.1:$STORE_PORT" "$1"
+    local counts
+
+    counts=$(proxy_says GET /-/counts) && [[ "$counts" == {*} ]] || return
+    [[ "$counts" =~ \"${1//./\\.}\":\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}" || echo 0
+}
+
+# store_says NAME: what the status of the service of 'root' says of its store
+store_says ()
+{
+    "$ROLLCALL" status --json root >"$BATS_TEST_TMPDIR/status" &&
+        sqlite3 :memory: "SELECT json_extract(readfile('$BATS_TEST_TMPDIR/status'),
+            '\$.daemons[0].status.store.$1')"
 }
 
 # object ARGUMENT...: of object_tool, in the store; sets status and output
