@@ -77,7 +77,7 @@ static const struct option_spec options[] = {
     OPTION_BESIDE ("store", BYTES, "store-rate", struct aggregator_options,
       store_rate,
       "SIZE", NULL, "ROLLCALL_STORE_RATE",
-      "Send at most so much a second to the store."),
+      "Send at most so much a second to the store; the least is 64k."),
     OPTION_BESIDE ("store", DURATION, "store-after", struct aggregator_options,
       store_after_ns, "TIME", "1h", NULL,
       "Send a segment there that has had data for so long, even if it is not "
@@ -199,6 +199,8 @@ static bool check_postgres (const struct aggregator_options *opt)
     return false;
 }
 
+#define STORE_RATE_MIN 64000    // bytes/s; a segment takes more than an hour then
+
 /* Whether what was given of a store can be: false after a message. */
 static bool check_store (const struct aggregator_options *opt)
 {
@@ -211,6 +213,10 @@ static bool check_store (const struct aggregator_options *opt)
         (void)err_set (&err, EINVAL, "--cache-size of %lld bytes would keep "
                        "nothing: the least is 1M; 500G is 500 GB",
                        (long long)opt->cache_size);
+    else if (opt->store_rate > 0 && opt->store_rate < STORE_RATE_MIN)
+        (void)err_set (&err, EINVAL, "--store-rate of %lld bytes a second would "
+                       "send nothing: the least is 64k; 500M is 500 MB",
+                       (long long)opt->store_rate);
     else if (opt->store.url && object_store_open (&opt->store, &s, &err) < 0)
         (void)err_prefix (&err, EINVAL, "--store");
     object_store_close (s);
