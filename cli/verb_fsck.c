@@ -169,16 +169,17 @@ static int check_segments (const struct fsck_options *opt, const char *root)
 }
 
 /* The store first: what it has lost of segments that are only there is damage, and
- * is repaired as such.
+ * is repaired as such.  If it cannot be asked, what is here can still be checked.
  */
 static int check_root (const struct fsck_options *opt, const char *root)
 {
     int there = opt->store.url ? check_store (opt, root) : 0, here;
 
-    if (there > EXIT_FAULTS)
+    if (there == EX_TEMPFAIL || there == EX_NOINPUT ||
+        (there > EXIT_FAULTS && opt->repair))
         return there;
     here = check_segments (opt, root);
-    return here ? here : there;
+    return there > here ? there : here;
 }
 
 /* ---- an agent's spool ---- */

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "ledger/ledger.h"
+#include "store/fileio.h"
 #include "store/object_mark.h"
 #include "store/object_owner.h"
 #include "store/root.h"
@@ -199,14 +200,8 @@ static int open_store (struct objects *o)
     struct object_place place;
 
     if (!opt.endpoint && object_place_read (o->root, &place, NULL) == 0 &&
-        strcmp (place.url, opt.url) == 0) {
-        opt.endpoint = place.endpoint;
-        opt.region = opt.region ? opt.region : place.region;
-        if (!opt.ca_file && *place.ca_file)
-            opt.ca_file = place.ca_file;
-        if (!opt.proxy && *place.proxy)
-            opt.proxy = place.proxy;
-    }
+        strcmp (place.url, opt.url) == 0)
+        object_place_fill (&place, &opt);
     return object_store_open (&opt, &o->store, o->err);
 }
 
@@ -224,6 +219,22 @@ static int check_endpoint (struct objects *o)
     return err_set (o->err, EINVAL, "the store of this root is at %s, not at %s: "
                     "nothing is repaired", place.endpoint,
                     object_store_endpoint (o->store));
+}
+
+/* From now on this root writes behind all that is there: no object is appended to.
+ */
+static int begin_behind (const struct objects *o)
+{
+    int64_t last = o->n > 0 ? o->list[o->n - 1].segment : 0, *numbers = NULL;
+    char path[PATH_MAX];
+    size_t n = 0;
+    int rc = store_list_segments (o->root, &numbers, &n, o->err);
+
+    if (rc == 0 && n > 0 && numbers[n - 1] > last)
+        last = numbers[n - 1];
+    free (numbers);
+    store_segment_path (o->root, last + 1, path);
+    return rc < 0 ? rc : fileio_replace (path, "", 0, FILEIO_FILE_MODE, o->err);
 }
 
 static int check_all (struct objects *o)
@@ -245,6 +256,8 @@ static int check_all (struct objects *o)
     rc = object_list (o->store, o->prefix, on_object, o, o->err);
     if (rc == 0 && o->n > 0)
         qsort (o->list, o->n, sizeof (*o->list), compare);
+    if (rc == 0 && o->opt->take_over)
+        rc = begin_behind (o);
     if (rc == 0)
         rc = check_marks (o);
     for (size_t i = 0; i < o->n && rc == 0; i++)

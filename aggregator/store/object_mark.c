@@ -113,6 +113,22 @@ bool object_place_is (const struct object_place *place,
            strcmp (place->endpoint, object_store_endpoint (s)) == 0;
 }
 
+static void fill (const char **option, const char *noted)
+{
+    if (!*option && *noted)
+        *option = noted;
+}
+
+void object_place_fill (const struct object_place *place,
+                        struct object_options *opt)
+{
+    fill (&opt->url, place->url);
+    fill (&opt->endpoint, place->endpoint);
+    fill (&opt->region, place->region);
+    fill (&opt->ca_file, place->ca_file);
+    fill (&opt->proxy, place->proxy);
+}
+
 /* ---- marks ---- */
 
 /* What cannot be parsed may have said that bytes are elsewhere. */

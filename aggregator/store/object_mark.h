@@ -62,6 +62,12 @@ int object_place_read (const char *root, struct object_place *ret,
 bool object_place_is (const struct object_place *place,
                       const struct object_store *s);
 
+/* Complete options of a client by it: what is NULL in them.  They point into
+ * 'place'.
+ */
+void object_place_fill (const struct object_place *place,
+                        struct object_options *opt);
+
 /* What a segment's mark says; one that cannot be parsed counts as none, but as
  * 'evicted': a hole is not taken for zeros.
  */

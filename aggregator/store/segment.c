@@ -190,7 +190,6 @@ static int connect_to (struct segments *s, bool failed, struct object_store **re
 {
     struct object_place place = s->place;
     struct object_options opt = {
-        .url = place.url, .endpoint = place.endpoint, .region = place.region,
         .tries = failed ? 1 : s->how == SEGMENTS_HURRY ? QUICK_TRIES : 0,
         .silence_s = s->how == SEGMENTS_HURRY ? QUICK_SILENCE_S : 0,
         .least_rate = s->how == SEGMENTS_HURRY ? QUICK_RATE : 0,
@@ -198,8 +197,7 @@ static int connect_to (struct segments *s, bool failed, struct object_store **re
     };
     int rc = s->root ? object_place_read (s->root, &place, err) : 0;
 
-    opt.ca_file = *place.ca_file ? place.ca_file : NULL;
-    opt.proxy = *place.proxy ? place.proxy : NULL;
+    object_place_fill (&place, &opt);
     key_forbid_cores ();        // credentials would be in one
     return rc < 0 ? rc : object_store_open (&opt, ret, err);
 }

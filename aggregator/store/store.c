@@ -109,13 +109,6 @@ int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
                ? err_set (err, ENOMEM, "no memory for the store") : 0;
 }
 
-int store_seal (struct store *s, struct err *err)
-{
-    return s->segment_fd < 0 ? 0
-               : store_add_extent (&s->sealed, &s->nsealed, s->segment,
-                                   s->committed, err);
-}
-
 struct loading {
     struct store *store;
     struct err *err;
@@ -138,6 +131,15 @@ int store_load_sealed (struct store *s, struct ledger *ledger,
 
     s->nsealed = 0;
     return ledger_each_segment (ledger, load_sealed, &l, err);
+}
+
+static struct store_extent *sealed_of (const struct store *s, int64_t segment)
+{
+    for (size_t i = s->nsealed; i > 0; i--) {
+        if (s->sealed[i - 1].segment == segment)
+            return &s->sealed[i - 1];
+    }
+    return NULL;
 }
 
 void store_forget_segment (struct store *s, int64_t segment)
@@ -180,20 +182,31 @@ int64_t store_last_used (const struct store *s)
 
 /* ---- appending ---- */
 
-int store_open_next (struct store *s, struct err *err)
+int store_open_from (struct store *s, int64_t n, struct err *err)
 {
-    int rc = FAULT ("aggregator.store.segment.open");
+    bool seals = s->segment_fd >= 0;
+    int rc = seals ? store_add_extent (&s->sealed, &s->nsealed, s->segment,
+                                       s->committed, err) : 0;
 
     if (rc < 0)
-        return err_sys (err, -rc, "cannot open segment %" PRId64,
-                        s->segment + 1);
-    if ((rc = store_seal (s, err)) < 0 ||
-        (rc = store_create_segment (s, s->segment + 1, err)) < 0)
         return rc;
+    if ((rc = FAULT ("aggregator.store.segment.open")) < 0)
+        rc = err_sys (err, -rc, "cannot open segment %" PRId64, n);
+    else
+        rc = store_create_segment (s, n, err);
+    if (rc < 0) {
+        s->nsealed -= seals;    // it is written to: nothing of it may be taken
+        return rc;              // for what never changes again
+    }
     s->end = s->committed = 0;
     s->since_ns = 0;
     s->distrusted = false;
     return 0;
+}
+
+int store_open_next (struct store *s, struct err *err)
+{
+    return store_open_from (s, s->segment + 1, err);
 }
 
 int store_seal_after (struct store *s, int64_t age_ns, struct err *err)
@@ -466,14 +479,27 @@ int store_account (struct store *s, struct ledger *ledger, struct err *err)
 
 void store_committed (struct store *s)
 {
+    struct store_extent *e;
+
     for (size_t i = 0; i < s->nfull; i++) {
-        for (size_t k = s->nsealed; k > 0; k--) {
-            if (s->sealed[k - 1].segment == s->full[i].segment)
-                s->sealed[k - 1].end = s->full[i].end;
-        }
+        if ((e = sealed_of (s, s->full[i].segment)))
+            e->end = s->full[i].end;
     }
     s->nfull = 0;
     s->committed = s->end;
+}
+
+/* The same of those that were left since the last commit. */
+static void cut_off_full (const struct store *s)
+{
+    const struct store_extent *e;
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < s->nfull; i++) {
+        store_segment_path (s->root, s->full[i].segment, path);
+        if ((e = sealed_of (s, s->full[i].segment)))
+            (void)truncate (path, (off_t)e->end);
+    }
 }
 
 /* Cut off what was appended: after a restart it would be taken for delivered. A
@@ -482,6 +508,7 @@ void store_committed (struct store *s)
  */
 void store_revert (struct store *s)
 {
+    cut_off_full (s);
     s->nfull = 0;
     s->segment_dirty = s->cannot_commit = false;
     cut_off (s);

@@ -47,17 +47,16 @@ int store_open_segment (struct store *s, int64_t n, struct err *err);
  */
 int store_create_segment (struct store *s, int64_t n, struct err *err);
 
-/* Begin an empty segment behind the current one, which stays open if that fails.
+/* Begin an empty segment, the first from 'n' on, or the next one.  The current one
+ * is sealed at its committed end, or stays open if that fails.
  */
+int store_open_from (struct store *s, int64_t n, struct err *err);
 int store_open_next (struct store *s, struct err *err);
 
 /* Create the directories. */
 int store_make_dirs (const struct store *s, struct err *err);
 
-/* Record the committed end of the open segment; and the extents that the ledger
- * has from before.
- */
-int store_seal (struct store *s, struct err *err);
+/* Record the extents that the ledger has of segments before the open one. */
 int store_load_sealed (struct store *s, struct ledger *ledger,
                        struct err *err);
 int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "store/fileio.h"
+#include "store/object_mark.h"
 #include "store/record.h"
 
 #include <dirent.h>
@@ -227,17 +228,13 @@ static int open_empty (struct store *s, struct ledger *ledger,
     int rc = 0;
 
     if (s->segment <= last || s->committed > 0 || s->distrusted ||
-        !store_is_there (s)) {
-        if ((rc = store_seal (s, err)) == 0)
-            rc = store_create_segment (s, (s->segment > last ? s->segment
-                                                             : last) + 1, err);
-    }
+        !store_is_there (s))
+        rc = store_open_from (s, (s->segment > last ? s->segment : last) + 1,
+                              err);
     if (rc == 0 && ftruncate (s->segment_fd, 0) < 0)
         rc = err_sys (err, errno, "cannot cut segment %" PRId64, s->segment);
-    if (rc == 0) {
+    if (rc == 0)
         s->end = s->committed = 0;
-        s->distrusted = false;
-    }
     return rc;
 }
 
@@ -429,6 +426,17 @@ static int store_recover_create (const char *root, struct store **ret,
     return rc < 0 ? rc : segments_create (root, &(*ret)->segments, err);
 }
 
+/* A segment of which an object store has something never changes again.  It is the
+ * last one if a crash took the name of the next one, or that was collected.
+ */
+static int leave_stored (struct store *s, struct err *err)
+{
+    struct object_mark m;
+    int rc = object_mark_read (s->root, s->segment, &m, err);
+
+    return rc < 0 || m.state == OBJECT_UNMARKED ? rc : store_open_next (s, err);
+}
+
 int store_open (const char *root, struct ledger *ledger, struct store **ret,
                 struct err *err)
 {
@@ -449,6 +457,8 @@ int store_open (const char *root, struct ledger *ledger, struct store **ret,
     }
     if (rc == 0)
         rc = store_load_sealed (s, ledger, err);
+    if (rc == 0)
+        rc = leave_stored (s, err);
     if (rc < 0) {
         store_close (s);
         return rc;

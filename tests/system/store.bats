@@ -194,7 +194,7 @@ fsck_store ()                       # [OPTION]...
     fsck_store --repair --store-endpoint "http://localhost:$STORE_PORT"
     shows "not at http://localhost:$STORE_PORT: nothing is repaired"
     fsck_store --store-proxy http://127.0.0.1:1
-    shows "127.0.0.1 port 1"
+    shows "127.0.0.1 port 1" "in order: " # what is here is checked, too
     fsck_store --repair --delete-orphans
     expect_status 1
     service --store "$STORE"
@@ -255,6 +255,8 @@ refused ()
     refused "--store-ca needs --store" --store-ca none
     refused "--store-proxy needs --store" --store-proxy http://host
     refused "--store-rate needs --store" --store-rate 1M
+    refused "5 bytes a second would send nothing: the least is 64k" \
+        --store "$STORE" --store-rate 5
     refused "--store-after needs --store" --store-after 1s
     run "$ROLLCALL" fsck aggregator --store /var/lib root
     expect_status 2
@@ -559,8 +561,11 @@ known ()
     expect_status 0
     mv root old
     mv new root
+    # what comes now is not written behind what is there
     service --store "$STORE" --store-after 1s
+    deliver k --seed 7
     eventually one
+    is "conflicts" 0 "$(store_says conflicts)"
     stop_service
     fsck_store
     expect_status 0

@@ -82,11 +82,32 @@ static void test_collected (void **state)
     free (list);
 }
 
+/* What somebody says of a store holds; the rest is as the root's service noted it.
+ * An empty name would be taken for a file of certificates, or a proxy.
+ */
+static void test_place (void **state)
+{
+    const struct object_place place = { "s3://b", "http://host", "here", "/ca", "" };
+    struct object_options none = { NULL }, some = { .url = "s3://b",
+                                                    .endpoint = "http://other" };
+
+    (void)state;
+    object_place_fill (&place, &none);
+    assert_string_equal (none.url, "s3://b");
+    assert_string_equal (none.endpoint, "http://host");
+    assert_string_equal (none.region, "here");
+    assert_string_equal (none.ca_file, "/ca");
+    assert_null (none.proxy);
+    object_place_fill (&place, &some);
+    assert_string_equal (some.endpoint, "http://other");
+    assert_string_equal (some.region, "here");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_key), ROOT_TEST (test_marks),
-        ROOT_TEST (test_collected),
+        ROOT_TEST (test_collected), cmocka_unit_test (test_place),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -177,10 +177,10 @@ static void block_segment (struct root *r, bool blocked)
     assert_int_equal (blocked ? mkdir (path, 0700) : rmdir (path), 0);
 }
 
-/* As if the segment had been filled and committed. */
-static void fill_segment (struct root *r)
+/* As if the segment had been filled, but for a few bytes, and committed. */
+static void fill_segment (struct root *r, off_t left)
 {
-    off_t size = STORE_SEGMENT_MAX - 8;
+    off_t size = (off_t)STORE_SEGMENT_MAX - left;
 
     assert_int_equal (ftruncate (r->s->segment_fd, size), 0);
     r->s->end = r->s->committed = (uint64_t)size;
@@ -197,7 +197,7 @@ static void test_no_next_segment (void **state)
     struct root *r = *state;
     struct ledger_item a = true_item ("a", "waits");
 
-    fill_segment (r);
+    fill_segment (r, 8);
     block_segment (r, true);
     assert_int_equal (put_item (r, &a, "waits", NULL), -EEXIST);
     assert_int_equal (put_item (r, &a, "waits", NULL), -EEXIST);
@@ -209,6 +209,28 @@ static void test_no_next_segment (void **state)
     root_open (r);
     assert_int_equal (count_all (r).n, 1);
     check_bytes (r, &a.content, "waits");
+}
+
+/* A commit that failed had filled a segment: what is cut off is as it was when it
+ * was committed.  With more in it, its object would differ from it for ever.
+ */
+static void test_revert_full (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first");
+    char path[PATH_MAX];
+    struct stat st;
+
+    fill_segment (r, 600);
+    while (r->s->segment == 1)
+        assert_int_equal (put_item (r, &a, "first", NULL), 0);
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (stat (path, &st), 0);
+    assert_true (st.st_size > (off_t)STORE_SEGMENT_MAX - 600);
+    store_revert (r->s);
+    assert_int_equal (stat (path, &st), 0);
+    assert_int_equal (st.st_size, STORE_SEGMENT_MAX - 600);
+    assert_int_equal (r->s->sealed[0].end, STORE_SEGMENT_MAX - 600);
 }
 
 /* A segment whose fsync failed takes nothing more, also if there is no other
@@ -263,7 +285,7 @@ static void test_synced_before_its_row (void **state)
     struct root *r = *state;
     struct ledger_item a = true_item ("a", "first"), b = a;
 
-    fill_segment (r);           // one that is full is written to no more
+    fill_segment (r, 8);           // one that is full is written to no more
     data_syncs = 0;
     assert_int_equal (put_item (r, &a, "first", NULL), 0);
     assert_int_equal (data_syncs, 1);
@@ -287,7 +309,7 @@ static void test_doomed (void **state)
     struct ledger_item a = true_item ("a", "first");
     int good, bad[2];
 
-    fill_segment (r);
+    fill_segment (r, 8);
     r->s->end = r->s->committed - 100;      // of which 100 bytes are new
     r->s->committed = r->s->end;
     r->s->end += 100;
@@ -396,7 +418,7 @@ static void test_no_overwriting (void **state)
     store_segment_path (r->dir, 2, path);
     assert_true ((fd = open (path, O_RDWR | O_CREAT, 0600)) >= 0);
     assert_int_equal (write (fd, "here", 5), 5);
-    fill_segment (r);
+    fill_segment (r, 8);
     assert_int_equal (put_item (r, &a, "first", NULL), 0);
     assert_int_equal (a.place.segment, 3);
     assert_int_equal (r->s->full[0].segment, 1);
@@ -575,7 +597,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_unacknowledged), ROOT_TEST (test_revert),
         ROOT_TEST (test_older_ledger), ROOT_TEST (test_describe_full),
-        ROOT_TEST (test_no_next_segment), ROOT_TEST (test_distrusted),
+        ROOT_TEST (test_no_next_segment), ROOT_TEST (test_revert_full),
+        ROOT_TEST (test_distrusted),
         ROOT_TEST (test_distrusted_name),
         ROOT_TEST (test_synced_before_its_row),
         ROOT_TEST (test_doomed),
