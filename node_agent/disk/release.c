@@ -4,6 +4,7 @@
 #include "base/counter.h"
 #include "base/units.h"
 #include "spool/manifest.h"
+#include "spool/manifest_remove.h"
 #include "store/fileio.h"
 
 #include <errno.h>

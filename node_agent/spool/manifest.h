@@ -1,11 +1,11 @@
 /* node_agent/spool/manifest.h - which files a capture had when it was sealed
  *
  * A manifest has a record for each file: path within the capture, size, date
- * and inode.  With it a capture is removed file by file, and only if each file
- * is still the one that was delivered.  Files that a profiler left beside the
- * capture (model/beside.h) belong to it.  Symbolic links are never followed,
- * not even in the path of a capture, which must be one of realpath(3).  Nothing
- * is removed on another mount than that of the capture's parent directory.
+ * and inode.  With it a capture is removed file by file (manifest_remove.h),
+ * and only if each file is still the one that was delivered.  Files that a
+ * profiler left beside the capture (model/beside.h) belong to it.  Symbolic
+ * links are never followed, not even in the path of a capture, which must be
+ * one of realpath(3).
  */
 #ifndef ROLLCALL_SPOOL_MANIFEST_H
 #define ROLLCALL_SPOOL_MANIFEST_H
@@ -13,7 +13,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,33 +42,5 @@ int manifest_check (const char *path, const void *manifest, size_t size,
  */
 int manifest_is_of (const char *path, const void *manifest, size_t size,
                     int64_t taken_ns);
-
-/* Begin a removal: rename the directory, if it is that of the manifest, to a
- * name that no search takes for a capture.  So what a crash leaves never looks
- * like one, even if the ledger is lost.  If this fails, nothing in it was
- * removed.  A capture that is one file keeps its name.
- */
-int manifest_set_aside (const char *path, const void *manifest, size_t size,
-                        struct err *err);
-
-/* The path of the directory at 'path' while it is renamed. */
-void manifest_aside_path (char out[PATH_MAX], const char *path,
-                          const void *manifest, size_t size);
-
-/* Undo a removal: give the directory its old name, if it is complete.  0 also
- * if there is no renamed directory.  -ESTALE, or an error of rename(2): it
- * stays as it is.
- */
-int manifest_set_back (const char *path, const void *manifest, size_t size,
-                       struct err *err);
-
-/* Rename the capture if that was not done before; remove the files of the
- * manifest, then empty directories, the capture itself last, and fsync.  Files
- * that are already gone are skipped, so it can be repeated after a crash.
- * -ESTALE if the capture contained something else, which stays, at 'path'
- * again.
- */
-int manifest_remove (const char *path, const void *manifest, size_t size,
-                     struct err *err);
 
 #endif

@@ -14,6 +14,7 @@
 #include "net/net.h"
 #include "options/options.h"
 #include "spool/manifest.h"
+#include "spool/manifest_remove.h"
 #include "store/space.h"
 #include "world/world.h"
 

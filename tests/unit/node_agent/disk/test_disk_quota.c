@@ -11,6 +11,7 @@
 #include "disk/disk_quota.h"
 #include "disk/release.h"
 #include "spool/manifest.h"
+#include "spool/manifest_remove.h"
 
 #include <errno.h>
 #include <fcntl.h>

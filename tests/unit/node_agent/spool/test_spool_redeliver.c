@@ -6,6 +6,7 @@
 #include "base/counter.h"
 #include "disk/release.h"
 #include "spool/manifest.h"
+#include "spool/manifest_remove.h"
 
 #include <sys/stat.h>
 
