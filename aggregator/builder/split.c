@@ -6,9 +6,7 @@
 #include "base/thread.h"
 #include "base/vec.h"
 #include "model/result_schema.h"
-#include "model/schema.h"
-#include "publish/rows_digest.h"
-#include "sqlite_pages/page_scan.h"
+#include "sqlite_pages/page_source.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
 
@@ -21,19 +19,15 @@
 
 #define RANKS_TEXT_MAX (8 << 20)        // bytes of CAPTURE_WORLD_LIMIT ranks
 
-/* ---- rows ---- */
-
 struct part_made;
 
 /* What one part or analysis.db is made of, in a thread. */
 struct copy {
     struct split *split;
     const struct publish *out;
-    const atomic_bool *cancel;
     const char *path;           // of the one file
-    struct page_source *source; // of it
+    struct split_source from;   // the same
     struct part_made *made;     // of each part
-    int fd;                     // of it, to give pages back; or negative
 };
 
 struct part_made {
@@ -43,174 +37,6 @@ struct part_made {
     struct buf ranks;
     int64_t hosts;
 };
-
-/* Adjacent pages of the one file that are copied.  The first and the last leaf
- * of a range stay: who reads the range beside it looks into them.
- */
-struct done_pages {
-    int fd;                     // negative: all stay
-    uint32_t first, n;
-    bool begun;
-};
-
-static void give_back (struct done_pages *g)
-{
-    if (g->n > 0 && g->fd >= 0)
-        (void)fallocate (g->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                         (off_t)(g->first - 1) * ROW_FILE_PAGE_SIZE,
-                         (off_t)g->n * ROW_FILE_PAGE_SIZE);
-    g->n = 0;
-}
-
-static void note_page (struct done_pages *g, uint32_t page)
-{
-    if (!g->begun) {
-        g->begun = true;
-        return;
-    }
-    if (g->n == 0 || page != g->first + g->n) {
-        give_back (g);
-        g->first = page;
-    }
-    g->n++;
-}
-
-/* Keys of rows that follow each other and are of one rank. */
-struct keys {
-    struct page_writer *writer; // NULL: the table has no index
-    unsigned column;            // rank
-    int64_t first;
-    uint64_t n;
-    struct page_value rank;
-};
-
-static int flush_keys (struct keys *k, struct err *err)
-{
-    uint64_t n = k->n;
-
-    k->n = 0;
-    return n > 0 ? page_writer_keys (k->writer, k->first, n, &k->rank, 1, err)
-                 : 0;
-}
-
-static int add_key (struct keys *k, const struct page_scan *s, struct err *err)
-{
-    struct page_value rank = page_scan_value (s, k->column);
-    int rc = 0;
-
-    if (k->n > 0 && (s->rowid != k->first + (int64_t)k->n ||
-                     rank.kind != k->rank.kind ||
-                     (rank.kind == PAGE_INT && rank.number != k->rank.number)))
-        rc = flush_keys (k, err);
-    if (k->n++ == 0) {
-        k->first = s->rowid;
-        k->rank = rank;
-    }
-    return rc;
-}
-
-/* Copy the rows from 'first' to 'last', whole leaves where there are.  'rows'
- * is of tables that lie in parts, whose rows nobody else wants; else NULL.
- */
-static int copy_range (const struct copy *c, uint32_t root, int64_t first,
-                       int64_t last, struct page_writer *w, struct keys *keys,
-                       uint64_t *rows, struct err *err)
-{
-    struct done_pages done = { .fd = rows ? c->fd : -1 };
-    int64_t end = INT64_MIN;
-    struct page_scan s;
-    int rc = page_scan_begin (&s, c->source, root, first, last, err);
-
-    while (rc == 0 && (rc = page_scan_next (&s, err)) == 1) {
-        const uint8_t *leaf = NULL;
-
-        if (s.rowid > end)
-            leaf = page_scan_whole_leaf (&s, last, &end);
-        rc = leaf ? page_writer_leaf (w, s.rowid, end, leaf, err)
-             : s.rowid > end ? page_scan_copy (&s, w, err) : 0;
-        if (leaf)
-            note_page (&done, s.leaf_page);
-        if (rc == 0 && keys->writer)
-            rc = add_key (keys, &s, err);
-        if (rows)
-            ++*rows;
-        if (atomic_load (c->cancel))
-            rc = err_set (err, EINTR, "interrupted");
-    }
-    done.n -= done.n > 0;
-    if (rc == 0)
-        give_back (&done);
-    page_scan_end (&s);
-    return rc;
-}
-
-static int64_t first_row (const struct split_unit *u)
-{
-    return (int64_t)(u->block << ROWS_BLOCK_BITS);
-}
-
-static int64_t last_row (const struct split_unit *u)
-{
-    return (int64_t)((u->block + 1) << ROWS_BLOCK_BITS) - 1;
-}
-
-/* Copy the rows of a part's units in a table: those without a rank first, as
- * the index has them, and each run of units at once.
- */
-static int copy_units (const struct copy *c, unsigned part, uint32_t root,
-                       struct page_writer *w, struct keys *keys,
-                       uint64_t *rows, struct err *err)
-{
-    const struct split_unit *u = c->split->units;
-    int rc = 0;
-
-    for (int ranked = 0; ranked < 2 && rc == 0; ranked++) {
-        rc = page_writer_gap (w, err);
-        for (size_t i = 0, end; i < c->split->nunits && rc == 0; i = end) {
-            for (end = i + 1; end < c->split->nunits &&
-                              u[end].part == u[i].part &&
-                              (u[end].rank < 0) == (u[i].rank < 0);)
-                end++;
-            if (u[i].part == part && (u[i].rank >= 0) == ranked)
-                rc = copy_range (c, root, first_row (&u[i]),
-                                 last_row (&u[end - 1]), w, keys, rows, err);
-        }
-    }
-    return rc;
-}
-
-static int copy_table (const struct copy *c, unsigned part,
-                       struct page_file *f, unsigned table, struct err *err)
-{
-    const bool indexed = table < ROW_FILE_INDEXED;
-    struct keys keys = { .writer = NULL };
-    struct page_tree *rows = NULL, *index = NULL;
-    struct page_writer *w = NULL;
-    char name[ROWS_TABLE_MAX + 8];
-    uint32_t root = 0;
-    int rc = page_source_root (c->source, parts_tables[table], &root, err), end;
-
-    PRINT (name, "%s_rank", parts_tables[table]);
-    if (rc == 0)
-        rc = page_file_tree (f, parts_tables[table], &rows, err);
-    if (rc == 0 && indexed)
-        rc = page_file_tree (f, name, &index, err);
-    if (rc == 0)
-        rc = page_writer_open (rows, &w, err);
-    if (rc == 0 && indexed) {
-        keys.column = schema_table (table)->ncolumns;
-        rc = page_writer_open (index, &keys.writer, err);
-    }
-    if (rc == 0)
-        rc = copy_units (c, part, root, w, &keys,
-                         &c->made[part - 1].rows[table], err);
-    if (rc == 0 && keys.writer)
-        rc = flush_keys (&keys, err);
-    end = page_writer_close (w, rc < 0 ? NULL : err);
-    rc = rc < 0 ? rc : end;
-    end = page_writer_close (keys.writer, rc < 0 ? NULL : err);
-    return rc < 0 ? rc : end;
-}
 
 /* ---- small tables ---- */
 
@@ -352,8 +178,8 @@ static int describe (const struct copy *c, unsigned part, struct err *err)
         }
         add_ranks (&m->ranks, u[i].rank, u[end - 1].rank);
         if (m->first == INT64_MAX)
-            m->first = first_row (&u[i]);
-        m->last = last_row (&u[end - 1]);
+            m->first = split_first_row (&u[i]);
+        m->last = split_last_row (&u[end - 1]);
     }
     m->hosts = hosts.map.n;
     texts_fini (&hosts);
@@ -388,9 +214,8 @@ static int put_ranges (const struct copy *c, sqlite3 *db, unsigned part,
         for (end = i + 1; end < c->split->nunits && u[end].part == u[i].part;)
             end++;
         if (part == 0 || u[i].part == part)
-            rc = db_put (st, err, first_row (&u[i]),
-                         last_row (&u[end - 1]),
-                         u[i].part);
+            rc = db_put (st, err, split_first_row (&u[i]),
+                         split_last_row (&u[end - 1]), u[i].part);
     }
     (void)sqlite3_finalize (st);
     return rc;
@@ -419,7 +244,7 @@ static int fill_part (const struct copy *c, unsigned part, struct err *err)
     if (rc == 0)
         rc = page_file_open (m->path, &f, err);
     for (unsigned t = 0; t < PARTS_TABLES && rc == 0; t++)
-        rc = copy_table (c, part, f, t, err);
+        rc = split_copy_part (&c->from, part, t, f, &m->rows[t], err);
     if (rc == 0)
         rc = page_file_finish (f, false, err);
     page_file_close (f);
@@ -484,25 +309,6 @@ static int make_part (const struct copy *c, unsigned part, struct err *err)
 
 /* ---- analysis.db ---- */
 
-static int copy_whole_table (const struct copy *c, struct page_file *f,
-                             const char *name, struct err *err)
-{
-    struct keys none = { .writer = NULL };
-    struct page_tree *tree = NULL;
-    struct page_writer *w = NULL;
-    uint32_t root = 0;
-    int rc = page_source_root (c->source, name, &root, err), end;
-
-    if (rc == 0)
-        rc = page_file_tree (f, name, &tree, err);
-    if (rc == 0)
-        rc = page_writer_open (tree, &w, err);
-    if (rc == 0)
-        rc = copy_range (c, root, INT64_MIN, INT64_MAX, w, &none, NULL, err);
-    end = page_writer_close (w, rc < 0 ? NULL : err);
-    return rc < 0 ? rc : end;
-}
-
 static int list_tables (const struct copy *c, char ***names, size_t *n,
                         struct err *err)
 {
@@ -534,7 +340,7 @@ static int make_main (const struct copy *c, struct err *err)
     if (rc == 0)
         rc = page_file_open (c->split->path, &f, err);
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = copy_whole_table (c, f, names[i], err);
+        rc = split_copy_table (&c->from, names[i], f, err);
     if (rc == 0)
         rc = page_file_finish (f, false, err);
     page_file_close (f);
@@ -566,7 +372,7 @@ static int make_piece (void *state, size_t piece, struct err *err)
 {
     const struct copy *c = state;
 
-    if (atomic_load (c->cancel))
+    if (atomic_load (c->from.cancel))
         return err_set (err, EINTR, "interrupted");
     return piece == 0 ? make_main (c, err)
                       : make_part (c, (unsigned)piece, err);
@@ -591,18 +397,20 @@ int split_write (struct split *d, const struct publish *out,
                  const char *path, unsigned threads,
                  const atomic_bool *cancel, struct err *err)
 {
-    struct copy c = { .split = d, .out = out, .cancel = cancel, .path = path,
-                      .fd = open (path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) };
+    struct copy c = { .split = d, .out = out, .path = path,
+                      .from = { .split = d, .cancel = cancel,
+                                .fd = open (path, O_RDWR | O_CLOEXEC |
+                                                      O_NOFOLLOW) } };
     int rc = publish_temp (out, PUBLISH_DB_NAME, 1, d->path, err);
 
     if (rc == 0 && !(c.made = calloc (d->n, sizeof (*c.made))))
         rc = err_set (err, ENOMEM, "no memory to divide a result");
     if (rc == 0)
-        rc = page_source_open (path, &c.source, err);
+        rc = page_source_open (path, &c.from.source, err);
     if (rc == 0)
         rc = make_all (&c, threads, err);
-    page_source_close (c.source);
-    fileio_close (c.fd);
+    page_source_close (c.from.source);
+    fileio_close (c.from.fd);
     for (unsigned i = 0; i < d->n && c.made; i++)
         buf_fini (&c.made[i].ranks);
     free (c.made);

@@ -46,6 +46,10 @@ void split_fini (struct split *d);
 /* The unit that has a rowid, or NULL. */
 struct split_unit *split_unit_at (const struct split *d, int64_t row);
 
+/* The rowids that a unit may have. */
+int64_t split_first_row (const struct split_unit *u);
+int64_t split_last_row (const struct split_unit *u);
+
 /* Write all files of a result into temporary ones, checked and fsynced, of the
  * database 'path', which nobody has open.  What was copied of it is given back
  * to the disk.  Errors as build_run.
@@ -57,5 +61,34 @@ int split_write (struct split *d, const struct publish *out,
 /* Move the parts to their final names; analysis.db comes after them. */
 int split_finish (const struct split *d, struct publish *out,
                   struct err *err);
+
+/* ---- split_rows.c: rows, copied page by page, for split_write ---- */
+
+/* The one file, from which any thread copies; all of it is split_write's. */
+struct split_source {
+    const struct split *split;  // which part has which rows
+    struct page_source *source;
+    int fd;                     // to give pages back to the disk; negative:
+                                // none are
+    const atomic_bool *cancel;
+};
+
+/* Copy a part's rows of parts_tables[table], with the keys of its index on rank
+ * if it has one, into the same table of 'f', which has none and pages of
+ * ROW_FILE_PAGE_SIZE bytes; the caller finishes and closes 'f'.  Their number
+ * is added to *rows.  Pages that were copied are given back, so nobody may read
+ * these rows in the one file any more, not even after an error.  -EINTR once
+ * *cancel is true; else errors of page_source.h, page_file_tree and
+ * page_writer_row.
+ */
+int split_copy_part (const struct split_source *from, unsigned part,
+                     unsigned table, struct page_file *f, uint64_t *rows,
+                     struct err *err);
+
+/* Copy all rows of another table, without keys of indexes; nothing is given
+ * back.  Errors as above.
+ */
+int split_copy_table (const struct split_source *from, const char *name,
+                      struct page_file *f, struct err *err);
 
 #endif

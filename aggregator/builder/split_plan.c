@@ -52,6 +52,16 @@ struct split_unit *split_unit_at (const struct split *d, int64_t row)
     return i < d->nunits && d->units[i].block == block ? &d->units[i] : NULL;
 }
 
+int64_t split_first_row (const struct split_unit *u)
+{
+    return (int64_t)(u->block << ROWS_BLOCK_BITS);
+}
+
+int64_t split_last_row (const struct split_unit *u)
+{
+    return (int64_t)((u->block + 1) << ROWS_BLOCK_BITS) - 1;
+}
+
 static uint64_t bytes_of (const struct row_span *s)
 {
     uint64_t rows = 0;
