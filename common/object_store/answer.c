@@ -115,16 +115,16 @@ static const struct known_code {
     enum answer_kind kind;
     int error;
 } codes[] = {
-    { "AccessDenied", ANSWER_NO, EACCES },
+    { "AccessDenied", ANSWER_RENEW, EACCES },
     { "AllAccessDisabled", ANSWER_NO, EACCES },
     { "AccountProblem", ANSWER_NO, EACCES },
     { "NoSuchKey", ANSWER_NO, ENOENT },
     { "NoSuchUpload", ANSWER_NO, ENOENT },
     { "NoSuchBucket", ANSWER_NO, ENXIO },
     { "InvalidBucketName", ANSWER_NO, ENXIO },
-    { "InvalidAccessKeyId", ANSWER_NO, EKEYREJECTED },
-    { "SignatureDoesNotMatch", ANSWER_NO, EKEYREJECTED },
-    { "AuthorizationHeaderMalformed", ANSWER_NO, EKEYREJECTED },
+    { "InvalidAccessKeyId", ANSWER_RENEW, EKEYREJECTED },
+    { "SignatureDoesNotMatch", ANSWER_RENEW, EKEYREJECTED },
+    { "AuthorizationHeaderMalformed", ANSWER_RENEW, EKEYREJECTED },
     { "ExpiredToken", ANSWER_RENEW, EKEYEXPIRED },
     { "TokenRefreshRequired", ANSWER_RENEW, EKEYEXPIRED },
     { "InvalidToken", ANSWER_RENEW, EKEYREJECTED },

@@ -12,7 +12,8 @@
 enum answer_kind {
     ANSWER_FINE,
     ANSWER_AGAIN,               // ask again, later
-    ANSWER_RENEW,               // read the credentials again, then ask again
+    ANSWER_RENEW,               // read the credentials again, and ask again if they
+                                // are others
     ANSWER_NO,                  // an error that stays
 };
 

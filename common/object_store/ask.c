@@ -13,6 +13,7 @@
 #define PAUSE_MAX_NS (20 * NS_PER_S)
 #define RETRY_AFTER_MAX_S 120           // for longer, the caller comes again
 #define RENEW_BEFORE_NS (300 * NS_PER_S)        // credentials end
+#define SKEW_MAX_S 900                  // S3 takes signatures of so long ago
 
 /* ---- pauses ---- */
 
@@ -60,21 +61,20 @@ static int have_credentials (struct object_store *s, struct err *err)
     return s->has_credentials ? 0 : rc;
 }
 
-/* After the store refused those that there are: 0, there are others now. */
-static int renew (struct object_store *s, const struct answer *a,
-                  struct err *err)
+/* After the store refused those that there are: 1, there are others now; 0: they are
+ * the same.
+ */
+static int renew (struct object_store *s, struct err *err)
 {
-    struct credentials old = s->credentials;
-    bool same;
-    int rc;
+    struct credentials now;
+    int rc = credentials_read (&now, err);
 
-    s->has_credentials = false;
-    rc = have_credentials (s, err);
-    same = rc == 0 && credentials_are (&old, &s->credentials);
-    credentials_wipe (&old);
-    return !same ? rc : err_set (err, a->error, "%s: the credentials come from "
-                                 "%s, and have to be renewed there", a->code,
-                                 s->credentials.from);
+    if (rc == 0 && !credentials_are (&now, &s->credentials)) {
+        s->credentials = now;
+        rc = 1;
+    }
+    credentials_wipe (&now);
+    return rc;
 }
 
 /* ---- a request ---- */
@@ -140,34 +140,62 @@ static int send_once (struct object_store *s, const struct ask *q,
 
 /* ---- what came ---- */
 
+/* How far this machine's clock is ahead of the store's; false: the store does not
+ * say.
+ */
+static bool skew_of (struct object_store *s, int64_t *ret_s)
+{
+    int64_t theirs = http_date (s->http);
+
+    *ret_s = clock_wall_ns () / NS_PER_S - theirs;
+    return theirs >= 0;
+}
+
 static int say_skew (struct object_store *s, struct err *err)
 {
-    int64_t theirs = http_date (s->http), off;
+    int64_t off;
 
-    if (theirs < 0)
+    if (!skew_of (s, &off))
         return err_set (err, ETIME, "the clocks of this machine and of the "
                         "store differ too much");
-    off = clock_wall_ns () / NS_PER_S - theirs;
     return err_set (err, ETIME, "the clock of this machine is %lld s %s that "
                     "of the store", (long long)(off < 0 ? -off : off),
                     off < 0 ? "behind" : "ahead of");
 }
 
-static int say_answer (struct object_store *s, const struct answer *a,
-                       int status, struct err *err)
+/* A signature has the time in it: some stores call one of another time wrong. */
+static bool is_skewed (struct object_store *s, const struct answer *a)
 {
-    if (a->error == ETIME)
+    int64_t off;
+
+    return a->error == ETIME ||
+           (a->error == EKEYREJECTED && skew_of (s, &off) &&
+            (off > SKEW_MAX_S || off < -SKEW_MAX_S));
+}
+
+/* 'why': what reading the credentials again has said, or "". */
+static int say_answer (struct object_store *s, const struct answer *a,
+                       int status, const struct err *why, struct err *err)
+{
+    const char *from = s->credentials.from, *colon = *a->message ? ": " : "";
+    const char *again = *why->text ? "; they cannot be read again: " : "";
+
+    if (is_skewed (s, a))
         return say_skew (s, err);
     if (a->error == ENXIO)
         return err_set (err, ENXIO, "there is no bucket %s", s->bucket);
     if (!*a->code)
         return err_set (err, a->error, "the store answers with status %d",
                         status);
-    return err_set (err, a->error, "%s%s%s%s%s", a->code,
-                    *a->message ? ": " : "", a->message,
-                    a->error == EKEYREJECTED ? ": the store does not "
-                                               "take the credentials of " : "",
-                    a->error == EKEYREJECTED ? s->credentials.from : "");
+    if (a->error == EKEYEXPIRED)
+        return err_set (err, EKEYEXPIRED, "%s: the credentials come from %s, and "
+                        "have to be renewed there%s%s", a->code, from, again,
+                        why->text);
+    if (a->error == EKEYREJECTED)
+        return err_set (err, EKEYREJECTED, "%s%s%s: the store does not take the "
+                        "credentials of %s%s%s", a->code, colon, a->message,
+                        from, again, why->text);
+    return err_set (err, a->error, "%s%s%s", a->code, colon, a->message);
 }
 
 /* Try once: 0, -errno; *again: the next try may do better; *now: without a pause.
@@ -177,6 +205,7 @@ static int try_once (struct object_store *s, const struct ask *q,
                      struct http_answer *ret, bool *again, bool *now,
                      struct err *err)
 {
+    struct err why = { "" };
     struct answer a;
     int rc = have_credentials (s, err);
 
@@ -188,13 +217,9 @@ static int try_once (struct object_store *s, const struct ask *q,
         a = answer_judge (ret->status, buf_text (&ret->body), ret->body.size);
         if (a.kind == ANSWER_FINE)
             return 0;
-        rc = say_answer (s, &a, ret->status, err);
-        *again = a.kind != ANSWER_NO;
-        *now = a.kind == ANSWER_RENEW;
-        if (*now && (rc = renew (s, &a, err)) < 0)
-            *again = false;
-        else if (*now)
-            rc = -a.error;
+        *now = a.kind == ANSWER_RENEW && renew (s, &why) > 0;
+        *again = *now || a.kind == ANSWER_AGAIN;
+        rc = say_answer (s, &a, ret->status, &why, err);
     } else {
         *again = rc == -EHOSTUNREACH;
     }

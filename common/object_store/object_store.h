@@ -8,17 +8,18 @@
  * Each request is signed (AWS Signature 4) and has the SHA-256 and the MD5 of
  * its body, so the server refuses bytes that changed on their way.  Answers
  * that may be better next time (500, 502, 503, 504, SlowDown, a cut or silent
- * connection) are asked for again, after growing pauses; a token that has
- * expired makes the client read its credentials again.  Credentials are in no
- * log, no sentence of an error and no argument of a program.
+ * connection) are asked for again, after growing pauses.  A refusal of the
+ * credentials makes the client read them again: if they are others, it asks once
+ * more at once; else that stays the answer, and each later refusal does so again.
+ * Credentials are in no log, no sentence of an error and no argument of a program.
  *
  * Errors, of each function that asks the store:
  *   -ENOENT        there is no such key (or upload)
  *   -ENXIO         there is no such bucket
- *   -EACCES        the credentials have no right to do this
+ *   -EACCES        the credentials have no right to do this, also when read again
  *   -ENOKEY        no credentials were found
- *   -EKEYREJECTED  the store does not know them, or the signature is another
- *   -EKEYEXPIRED   they have expired, and reading them again gave the same
+ *   -EKEYREJECTED  the store does not know them, or the signature is another, and
+ *   -EKEYEXPIRED   they have expired, and reading them again gave no others
  *   -ETIME         the clocks differ too much: "the clock is N s behind"
  *   -EAGAIN        the store is overloaded or broken; it was asked several times
  *   -EHOSTUNREACH  no connection, or it was cut or silent, several times

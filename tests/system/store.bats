@@ -543,6 +543,44 @@ known ()
     expect_status 0
 }
 
+keys ()                             # ID SECRET: the file of credentials has these
+{
+    printf '[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n' "$@" >credentials.new
+    mv credentials.new credentials
+}
+
+@test "credentials that are replaced or corrected are read while the service runs" {
+    said () { [[ "$(store_says why)" == *"$1"* ]]; }
+    more_than () { [ "$(store_says stored)" -gt "$1" ] && store_is waiting 0; }
+
+    unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+    export AWS_SHARED_CREDENTIALS_FILE=$PWD/credentials
+    keys TESTKEY testsecret
+    service --store "$STORE" --store-after 1s
+    stop_service
+    # a service that knows its store begins, too, with what the store refuses
+    keys TESTKEY wrong
+    service --store "$STORE" --store-after 1s
+    OPS=10 deliver j
+    eventually said "SignatureDoesNotMatch: the store does not take the credentials of the file"
+    keys TESTKEY testsecret
+    eventually more_than 0 || fail "$(store_says why)"
+    # there is another key, and then the former one is deleted
+    stop_proxy
+    start_proxy --key S3RVER:S3RVER
+    OPS=10 deliver k --seed 2
+    eventually said InvalidAccessKeyId
+    n=$(store_says stored)
+    keys S3RVER S3RVER
+    eventually more_than "$n" || fail "$(store_says why)"
+    is "why" "" "$(store_says why)"
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 holes, 0 orphans, 0 uploads"
+    [[ "$(cat service.log)" != *testsecret* ]]
+}
+
 @test "a root of a backup does not touch the objects of the one that lives" {
     service --store "$STORE" --store-after 1s
     deliver j
