@@ -5,7 +5,7 @@
  */
 #include "postgres/postgres.h"
 
-#include "net/keys.h"
+#include "model/secret.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -154,7 +154,7 @@ int pg_check (const char *uri, bool *has_password, struct err *err)
     PQconninfoOption *list;
     int rc = load_library (err);
 
-    key_forbid_cores ();        // a password would be in one
+    secret_forbid_cores ();     // a password would be in one
     if (rc < 0 || (rc = parse (uri, &list, err)) < 0)
         return rc;
     if (has_password)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "model/secret.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ static int open_keys (struct access *d, const struct aggregator_options *opt,
         return 0;
     if (!(d->keyring = keyring_open (dir)))
         return err_set (err, ENOMEM, "no memory for keys");
-    key_forbid_cores ();
+    secret_forbid_cores ();
     if (keyring_security (dir, d->keyring, &d->security, err) < 0)
         return -ENOKEY;
     // a run's key is in a file only until it has been read

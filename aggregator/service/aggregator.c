@@ -320,7 +320,6 @@ static int start_uploads (struct aggregator *a, struct err *err)
     struct err why = { "" };
     int rc;
 
-    key_forbid_cores ();        // credentials would be in one
     rc = object_owner_probe_first (a->opt->root, &a->opt->store, &why, err);
     if (rc < 0)                 // these are no keys of agents
         return rc == -EKEYREJECTED ? -EACCES : rc;

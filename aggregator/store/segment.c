@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/cmp.h"
 #include "base/vec.h"
-#include "net/keys.h"
 #include "object_store/object_store.h"
 #include "store/fileio.h"
 #include "store/object_mark.h"
@@ -198,7 +197,6 @@ static int connect_to (struct segments *s, bool failed, struct object_store **re
     int rc = s->root ? object_place_read (s->root, &place, err) : 0;
 
     object_place_fill (&place, &opt);
-    key_forbid_cores ();        // credentials would be in one
     return rc < 0 ? rc : object_store_open (&opt, ret, err);
 }
 

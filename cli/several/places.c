@@ -1,6 +1,8 @@
 /* cli/several/places.c - the roots and aggregators that a verb asks */
 #include "several/places.h"
 
+#include "model/secret.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +46,7 @@ static int add_endpoints (const struct command_spec *c,
         return cli_fail (c, EX_CONFIG, "--aggregators needs a key that says who "
                          "asks: give --key (rollcall key new makes one, and "
                          "rollcall key enrol --reads enrols it there)");
-    key_forbid_cores ();
+    secret_forbid_cores ();
     if ((rc = endpoints_secure (&p->endpoints, w->key, w->server_key,
                                 &err)) < 0)
         return cli_fail (c, rc == -EPERM ? EX_NOPERM : EX_CONFIG, "%s",

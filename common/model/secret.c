@@ -1,9 +1,11 @@
-/* common/model/secret.c - what may be a secret */
+/* common/model/secret.c - what may be a secret, and where it may not go */
 #include "model/secret.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 
 /* ---- names ---- */
 
@@ -152,4 +154,26 @@ bool secret_value (const char *value, size_t n)
             return true;
     }
     return is_login (value, n);
+}
+
+/* ---- core files ---- */
+
+// too small for a file; and the one limit with which the kernel starts no
+// program either (core_pattern with a pipe), which with 0 gets the whole core
+#define NO_CORE 1
+
+/* Set the soft limit only, so that a child that wants a core can raise it.
+ * PR_SET_DUMPABLE would deny this process its own /proc/self/fd, which trees
+ * use; and the copies of libzmq are on pages that cannot be named.
+ */
+void secret_forbid_cores (void)
+{
+    struct rlimit r;
+
+    if (getenv ("ROLLCALL_CORES") || getrlimit (RLIMIT_CORE, &r) < 0)
+        return;
+    r.rlim_cur = NO_CORE;
+    if (r.rlim_max < NO_CORE)   // 0, which only root can raise
+        r.rlim_max = NO_CORE;
+    (void)setrlimit (RLIMIT_CORE, &r);
 }

@@ -1,4 +1,5 @@
-/* common/model/secret.h - recognise secrets by name or form
+/* common/model/secret.h - recognise secrets by name or form, and keep them out of
+ * core files
  *
  * Settings, environments and command lines are delivered with captures, and
  * visible to all readers of a result.  So what looks like a secret is left out.
@@ -20,5 +21,10 @@ bool secret_name (const char *name, size_t n);
  * block, the password of a URL.  It needs no NUL.
  */
 bool secret_value (const char *value, size_t n);
+
+/* Disable core files of this process, which has a secret, and of its future
+ * children, unless $ROLLCALL_CORES is set.
+ */
+void secret_forbid_cores (void);
 
 #endif

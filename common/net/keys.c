@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -294,26 +293,6 @@ static int read_some (const char *path, bool private, struct buf *out,
     }
     (void)close (fd);
     return rc;
-}
-
-// too small for a file; and the one limit with which the kernel starts no
-// program either (core_pattern with a pipe), which with 0 gets the whole core
-#define NO_CORE 1
-
-/* Set the soft limit only, so that a child that wants a core can raise it.
- * PR_SET_DUMPABLE would deny this process its own /proc/self/fd, which trees
- * use; and the copies of libzmq are on pages that cannot be named.
- */
-void key_forbid_cores (void)
-{
-    struct rlimit r;
-
-    if (getenv ("ROLLCALL_CORES") || getrlimit (RLIMIT_CORE, &r) < 0)
-        return;
-    r.rlim_cur = NO_CORE;
-    if (r.rlim_max < NO_CORE)   // 0, which only root can raise
-        r.rlim_max = NO_CORE;
-    (void)setrlimit (RLIMIT_CORE, &r);
 }
 
 int key_read_private (const char *path, struct buf *out, struct err *err)

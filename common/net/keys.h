@@ -112,11 +112,6 @@ int key_read_servers (const char *file,
 int key_client (const char *file, const char *server_key,
                 struct net_security *ret, struct err *err);
 
-/* Disable core files of this process, which has a secret, and of its future
- * children, unless $ROLLCALL_CORES is set.
- */
-void key_forbid_cores (void);
-
 /* Append the content of a file that belongs to this user or root and that
  * others cannot read or write.  Errors as key_read.
  */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "model/secret.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -99,6 +100,7 @@ int object_store_open (const struct object_options *opt,
     struct object_store *s = calloc (1, sizeof (*s));
     int rc;
 
+    secret_forbid_cores ();     // credentials would be in one
     if (!s)
         return err_set (err, ENOMEM, "no memory for the object store");
     s->how = (struct http_options){

@@ -78,8 +78,9 @@ struct object_store;
 /* Whether this build can (libcurl was there when it was built). */
 bool object_store_is_built (void);
 
-/* Make a client; nothing is asked yet.  -EINVAL: the URL or the endpoint is
- * none, or the file of certificates cannot be read; -ENOTSUP: this build has no libcurl; -ENOMEM.
+/* Make a client; nothing is asked yet, but from now on this process leaves no core
+ * files (model/secret.h).  -EINVAL: the URL or the endpoint is none, or the file of
+ * certificates cannot be read; -ENOTSUP: this build has no libcurl; -ENOMEM.
  */
 int object_store_open (const struct object_options *opt,
                        struct object_store **ret, struct err *err);

@@ -13,6 +13,7 @@
 #include "agent/agent_local.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "model/secret.h"
 #include "net/keys.h"
 #include "store/fileio.h"
 
@@ -203,7 +204,7 @@ static int open_targets (struct agent *a, struct err *err)
     int rc;
 
     if (opt->key)
-        key_forbid_cores ();
+        secret_forbid_cores ();
     rc = agent_open_targets (a, err);
     if (!opt->insecure && opt->key)
         forget_key (opt);

@@ -19,7 +19,7 @@ common/json         base store
 common/model        base store json
 common/options      base store
 common/net          base store json model
-common/object_store base store json
+common/object_store base store json model
 
 node_agent/extract/sink         all
 node_agent/extract/rows         all sink

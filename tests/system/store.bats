@@ -581,6 +581,31 @@ keys ()                             # ID SECRET: the file of credentials has the
     [[ "$(cat service.log)" != *testsecret* ]]
 }
 
+# core_limit COMMAND...: of a process that asks the store, which does not answer
+core_limit ()
+{
+    local before verb
+
+    before=$(counted fault.silent)
+    "$@" >verb.log 2>&1 3>&- &
+    verb=$!
+    asks () { [ "$(counted fault.silent)" -gt "$before" ]; }
+    eventually asks || fail "$(cat verb.log)"
+    [ "$(awk '/Max core file size/ { print $5 }' "/proc/$verb/limits")" -le 1 ] ||
+        fail "$*: $(cat "/proc/$verb/limits")"
+    kill -KILL "$verb"
+    wait "$verb" || true
+}
+
+@test "a verb that asks the store leaves no core file" {
+    ulimit -c 4096 2>/dev/null || true
+    service --store "$STORE"
+    stop_service
+    faults '[{"fault": "silent", "s": 60}]'
+    core_limit "$ROLLCALL" restore --store "$STORE" new
+    core_limit "$ROLLCALL" fsck aggregator --store "$STORE" root
+}
+
 @test "a root of a backup does not touch the objects of the one that lives" {
     service --store "$STORE" --store-after 1s
     deliver j

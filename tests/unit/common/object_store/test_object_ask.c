@@ -1,5 +1,5 @@
 /* tests/unit/common/object_store/test_object_ask.c - credentials that the store
- * refuses, and others that come in their place
+ * refuses, others that come in their place, and where none may go
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -194,11 +195,30 @@ static void test_clock (void **state)
     end (&f);
 }
 
+/* Whoever opens a store has credentials, of the environment at least. */
+static void test_cores (void **state)
+{
+    struct object_options opt = { .url = "s3://bucket" };
+    struct object_store *s;
+    struct rlimit r;
+
+    (void)state;
+    (void)unsetenv ("ROLLCALL_CORES");
+    assert_int_equal (getrlimit (RLIMIT_CORE, &r), 0);
+    r.rlim_cur = r.rlim_max;
+    assert_int_equal (setrlimit (RLIMIT_CORE, &r), 0);
+    assert_int_equal (object_store_open (&opt, &s, NULL), 0);
+    assert_int_equal (getrlimit (RLIMIT_CORE, &r), 0);
+    assert_true (r.rlim_cur <= 1);
+    object_store_close (s);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_replaced), cmocka_unit_test (test_corrected),
         cmocka_unit_test (test_unreadable), cmocka_unit_test (test_clock),
+        cmocka_unit_test (test_cores),
     };
 
     // a build without libcurl says so, and has nothing else to test
