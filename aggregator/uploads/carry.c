@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int set_mark (struct carried *c, enum object_mark_state state,
@@ -125,13 +126,26 @@ static int put_whole (struct carried *c, const struct store_extent *e, int fd,
     return rc == 0 ? put (c, fd, e->end, err) : rc < 0 ? rc : 0;
 }
 
-/* There is no file: 1 it was collected, 2 somebody else has removed it. */
+/* Its file is not there, or too short: 1 it was collected, or somebody else has done
+ * that.
+ */
 static int lacks (const struct carried *c, struct err *err)
 {
     struct object_mark mark;
     int rc = object_mark_read (c->root, c->segment, &mark, err);
 
-    return rc < 0 ? rc : mark.state == OBJECT_GONE ? 1 : 2;
+    if (rc < 0 || mark.state == OBJECT_GONE)
+        return rc < 0 ? rc : 1;
+    return err_set (err, EEXIST, "segment %lld was removed or cut before it was "
+                    "in %s: what it had is requested again",
+                    (long long)c->segment, object_store_url (c->store));
+}
+
+static bool is_short (int fd, uint64_t size)
+{
+    struct stat st;
+
+    return fstat (fd, &st) == 0 && (uint64_t)st.st_size < size;
 }
 
 bool carry_knows (const char *root, const char *url,
@@ -164,7 +178,7 @@ int carry (struct carried *c, const struct store_extent *e, struct err *err)
     if (fd < 0)
         return errno == ENOENT ? lacks (c, err)
                                : err_sys (err, errno, "cannot open %s", path);
-    rc = put_whole (c, e, fd, err);
+    rc = is_short (fd, e->end) ? lacks (c, err) : put_whole (c, e, fd, err);
     (void)close (fd);
     return rc == -ESTALE ? 1 : rc;
 }

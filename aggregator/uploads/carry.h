@@ -18,8 +18,8 @@ struct carried {
 };
 
 /* Write a sealed segment to the store, unless it is there, and mark it: 0: it is
- * there, and was compared; 1: it was collected; 2: somebody else has removed its
- * file.  -EEXIST: it is damaged here, or its object has other bytes, and 'other' is
+ * there, and was compared; 1: it was collected.  -EEXIST: it is damaged here, or
+ * somebody has removed or cut its file; or its object has other bytes, and 'other' is
  * the etag of that (else ""): to try again is of no use.  Others: errors of the
  * root, and of object_store.h.
  */

@@ -1,8 +1,9 @@
 /* aggregator/uploads/stuck.h - segments that cannot go to the store
  *
- * The object of that name has other bytes, or the segment is damaged here.  From
- * time to time one is looked at, in turn: what somebody has repaired goes on its
- * way again.  What is damaged here is not looked at before the next start.
+ * The object of that name has other bytes, or the segment is damaged here, or
+ * somebody has removed its file.  From time to time one is looked at, in turn: what
+ * somebody has repaired goes on its way again.  What is damaged here is not looked at
+ * before the next start, unless the ledger has given it up.
  */
 #ifndef ROLLCALL_UPLOADS_STUCK_H
 #define ROLLCALL_UPLOADS_STUCK_H
@@ -14,7 +15,7 @@ struct stuck_one {
     struct store_extent segment;
     int64_t since_ns;           // since 1970, when it was written to
     char etag[OBJECT_ETAG_MAX]; // of the object with other bytes; "": it is
-                                // damaged here
+                                // damaged here, or its file is not
 };
 
 /* All 0 at first. */
@@ -36,7 +37,9 @@ int64_t stuck_first (const struct stuck *s);
  */
 bool stuck_due (struct stuck *s, int64_t now_ns, struct stuck_one *ret);
 
-/* Its object is another one now: it is stuck no longer, and the next one is due. */
+/* Its object is another one now, or the ledger has it no more: it is stuck no longer,
+ * and the next one is due.
+ */
 void stuck_drop (struct stuck *s, int64_t segment);
 
 #endif

@@ -45,7 +45,6 @@ struct uploads {
     struct stuck stuck;         // that cannot go there
     struct store_extent open;   // what is committed of the one that fills
     int64_t whole;              // all that segments before this one had is there
-    bool lacking;               // a segment was removed by hand before it went there
     struct uploads_state state;
 };
 
@@ -210,7 +209,6 @@ static void take_off (struct uploads *u, const struct carried *c,
     s->waiting_bytes -= size;
     s->stored += rc == 0;
     s->stored_bytes += rc == 0 ? size : 0;
-    u->lacking = u->lacking || rc == 2;
 }
 
 /* For the status. */
@@ -260,19 +258,29 @@ static int make_room (struct uploads *u, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-/* Something else is there now: it is tried again. */
+/* It is stuck no longer: what there is of it now is tried again, with the lock. */
+static int let_loose (struct uploads *u, const struct stuck_one *one,
+                      uint64_t end)
+{
+    const struct waiting w = { { one->segment.segment, end }, one->since_ns };
+    int rc = end > 0 ? vec_push (&u->list, &u->n, &w, sizeof (w)) : 0;
+
+    if (rc < 0)
+        return rc;
+    u->state.waiting_bytes += end;
+    stuck_drop (&u->stuck, one->segment.segment);
+    if (u->stuck.n == 0)
+        u->state.conflict[0] = '\0';
+    return 0;
+}
+
+/* Something else is there now. */
 static int try_again (struct uploads *u, const struct stuck_one *one)
 {
-    const struct waiting w = { one->segment, one->since_ns };
     int rc;
 
     (void)pthread_mutex_lock (&u->lock);
-    if ((rc = vec_push (&u->list, &u->n, &w, sizeof (w))) == 0) {
-        u->state.waiting_bytes += one->segment.end;
-        stuck_drop (&u->stuck, one->segment.segment);
-        if (u->stuck.n == 0)
-            u->state.conflict[0] = '\0';
-    }
+    rc = let_loose (u, one, one->segment.end);
     (void)pthread_mutex_unlock (&u->lock);
     return rc;
 }
@@ -539,12 +547,40 @@ static int offer (void *arg, const struct store_extent *e)
     return 0;
 }
 
+static int take_first (void *arg, const struct store_extent *e)
+{
+    *(struct store_extent *)arg = *e;
+    return -ECANCELED;
+}
+
+/* Of what is stuck the ledger may have lost all, or the end: then nothing refers to
+ * that any more, and nobody waits for it.
+ */
+static int look_at_lost (struct uploads *u, const struct store *s)
+{
+    int rc = 0;
+
+    for (size_t i = u->stuck.n; i-- > 0 && rc == 0;) {
+        const struct stuck_one one = u->stuck.all[i];
+        struct store_extent now = { .segment = 0 };
+
+        (void)store_each_sealed (s, one.segment.segment - 1, take_first, &now);
+        if (now.segment != one.segment.segment)
+            now.end = 0;
+        if (now.end != one.segment.end)
+            rc = let_loose (u, &one, now.end);
+    }
+    return rc;
+}
+
 int uploads_offer (struct uploads *u, const struct store *s)
 {
     int rc;
 
     (void)pthread_mutex_lock (&u->lock);
-    rc = store_each_sealed (s, u->offered, offer, u);
+    rc = look_at_lost (u, s);
+    if (rc == 0)
+        rc = store_each_sealed (s, u->offered, offer, u);
     u->open = store_open_extent (s);
     (void)pthread_cond_signal (&u->more);
     (void)pthread_mutex_unlock (&u->lock);
@@ -556,7 +592,7 @@ bool uploads_have (struct uploads *u, int64_t segment)
     bool all;
 
     (void)pthread_mutex_lock (&u->lock);
-    all = segment == 0 || (segment < u->whole && !u->lacking);
+    all = segment == 0 || segment < u->whole;
     (void)pthread_mutex_unlock (&u->lock);
     return all;
 }

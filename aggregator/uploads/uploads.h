@@ -34,8 +34,9 @@ int uploads_start (const char *root, const struct object_options *opt,
 /* Break off what is under way, and end the thread.  'u' may be NULL. */
 void uploads_stop (struct uploads *u);
 
-/* Tell it which segments are sealed and committed, in the thread that owns the
- * store; call it from time to time.  -ENOMEM: later.
+/* Tell it which segments are sealed and committed, and which are no more, or are
+ * shorter, after a loss, in the thread that owns the store; call it from time to
+ * time.  -ENOMEM: later.
  */
 int uploads_offer (struct uploads *u, const struct store *s);
 
@@ -59,8 +60,10 @@ struct uploads_state {
     uint64_t collected;         // objects that are to go, when what was copied
                                 // out of their segments is there
     uint64_t conflicts;         // segments whose object has other bytes, or that
-                                // were damaged here before they went; one whose
-                                // object was removed or replaced is tried again
+                                // were damaged or removed here before they went;
+                                // one whose object was removed or replaced is
+                                // tried again, one that the ledger has given up
+                                // is forgotten
     int error;                  // errno of the last try; 0: it went well, or
                                 // has shown a conflict; EHOSTUNREACH: 'why' of
                                 // uploads_start

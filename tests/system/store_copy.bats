@@ -61,6 +61,22 @@ kept ()                             # files of items in the spool
     [ "$(find back -name '*_ascend_pt' | wc -l)" = 2 ]
 }
 
+@test "a segment that was removed before it was in the store does not hold up all later ones" {
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 50 --extras job
+    service --store "$STORE" --store-after 1s
+    faults '[{"fault": "denied", "method": "PUT"}]'
+    run keeping --once --raw --deadline 1s job
+    expect_status 1
+    eventually test -e root/segments/00000002
+    rm root/segments/00000001
+    eventually says service.log event=removed
+    faults '[]'
+    run keeping --once --raw job
+    expect_status 0
+    is files 0 "$(kept)"
+    stop_service
+}
+
 @test "a run's second copy is in the store of its only aggregator" {
     wrapped ()
     {

@@ -3,6 +3,8 @@
 #include "store/object_mark.h"
 #include "uploads_check.h"
 
+#include <unistd.h>
+
 static bool is_deleted (const struct fixture *f)
 {
     return f->now.deleted == 1;
@@ -134,6 +136,79 @@ static void test_conflict_over (void **state)
     assert_int_equal (f.now.waiting_bytes, 0);
     fixture_until (&f, has_first);
     assert_int_equal (http_script_count (f.script), 9);
+    fixture_end (&f);
+}
+
+/* Somebody has removed or cut the file of a segment before it went there.  Once the
+ * ledger has lost what it had, nobody waits for it, and what is left goes there.
+ */
+static bool is_over (const struct fixture *f)
+{
+    return has_first (f) && f->now.conflicts == 0;
+}
+
+static void forget (void *arg, const struct ledger_item *item)
+{
+    (void)arg;
+    (void)item;
+}
+
+static void repair (struct root *r)
+{
+    struct store_lost lost;
+
+    assert_int_equal (store_look (r->s, true, &lost, NULL), 1);
+    assert_true (store_repair (r->s, r->l, &lost, forget, NULL, NULL) >= 0);
+    store_lost_fini (&lost);
+}
+
+static void test_removed (void **state)
+{
+    struct fixture f = { .u = NULL };
+    struct root *r = *state;
+    char path[PATH_MAX];
+
+    (void)seal_one (r, "first");
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (unlink (path), 0);
+    fixture_begin (&f, r, NULL, 0);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    fixture_until (&f, is_conflict);
+    assert_int_equal (f.now.waiting, 0);
+    assert_non_null (strstr (f.now.conflict, "segment 1 was removed"));
+    assert_int_equal (uploads_offer (f.u, r->s), 0);    // it is still in the ledger
+    uploads_state (f.u, &f.now);
+    assert_int_equal (f.now.conflicts, 1);
+    assert_false (uploads_have (f.u, 1));
+    repair (r);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    uploads_state (f.u, &f.now);
+    assert_int_equal (f.now.conflicts, 0);
+    assert_string_equal (f.now.conflict, "");
+    fixture_until (&f, is_over);
+    fixture_end (&f);
+}
+
+static void test_cut (void **state)
+{
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { NOT_THERE, NO_KEY, f.owner, FINE, f.there };
+    struct root *r = *state;
+    char path[PATH_MAX];
+    uint64_t size = seal_one (r, "first");
+
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (truncate (path, (off_t)size - 1), 0);
+    as_there (&f, r, size - 1);
+    fixture_begin (&f, r, answers, 5);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    fixture_until (&f, is_conflict);
+    assert_int_equal (http_script_count (f.script), 0);
+    repair (r);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    fixture_until (&f, is_over);
+    assert_non_null (strstr (http_script_request (f.script, 3),
+                             "/segments/00000001 HTTP"));
     fixture_end (&f);
 }
 
@@ -343,6 +418,8 @@ int main (void)
         ROOT_TEST (test_conflict),
         ROOT_TEST (test_conflict_over),
         ROOT_TEST (test_away_at_start),
+        ROOT_TEST (test_removed),
+        ROOT_TEST (test_cut),
         ROOT_TEST (test_delete),
         ROOT_TEST (test_delete_later),
         ROOT_TEST (test_no_delete),
