@@ -1,6 +1,8 @@
 /* aggregator/fsck/check_objects.c - compare a root with its objects in a store */
 #include "fsck/check_objects.h"
 
+#include "fsck/object_bytes.h"
+
 #include "base/cmp.h"
 #include "base/units.h"
 #include "base/vec.h"
@@ -20,6 +22,7 @@
 struct found {                  // an object of this root
     int64_t segment;
     uint64_t size;
+    char etag[OBJECT_ETAG_MAX]; // "": the list does not say
 };
 
 struct objects {
@@ -65,6 +68,7 @@ static int on_object (void *arg, const struct object_facts *f)
     struct objects *o = arg;
     struct found one = { .size = f->size };
 
+    PRINT (one.etag, "%s", f->etag);
     if (!segment_of (o, f->key, &one.segment))
         return 0;
     return vec_push (&o->list, &o->n, &one, sizeof (one)) < 0
@@ -86,51 +90,118 @@ static const struct found *find (const struct objects *o, int64_t segment)
                : bsearch (&key, o->list, o->n, sizeof (key), compare);
 }
 
+static void key_of (const struct objects *o, int64_t segment,
+                    char out[OBJECT_KEY_MAX + 1])
+{
+    (void)snprintf (out, OBJECT_KEY_MAX + 1, "%s%08lld", o->prefix,
+                    (long long)segment);
+}
+
 /* A list may be an older one: ask for the object itself.  1: there it is. */
-static int look (const struct objects *o, int64_t segment, uint64_t *size)
+static int look (const struct objects *o, int64_t segment,
+                 struct object_facts *ret)
 {
     char key[OBJECT_KEY_MAX + 1];
-    struct object_facts f;
     int rc;
 
-    PRINT (key, "%s%08lld", o->prefix, (long long)segment);
-    rc = object_head (o->store, key, &f, o->err);
-    if (rc == -ENOENT)
-        return 0;
-    *size = f.size;
-    return rc < 0 ? rc : 1;
+    key_of (o, segment, key);
+    rc = object_head (o->store, key, ret, o->err);
+    return rc == -ENOENT ? 0 : rc < 0 ? rc : 1;
 }
 
 /* ---- holes ---- */
 
+static int count (struct objects *o, const struct object_mark *m)
+{
+    o->ret->objects++;
+    o->ret->bytes += m->size;
+    return 0;
+}
+
+static const char *what_then (const struct objects *o,
+                              const struct object_mark *m, bool there)
+{
+    if (!o->opt->repair)
+        return m->evicted ? ": its contents are lost; --repair names them" : "";
+    if (m->evicted)
+        return ": its contents are lost, and are requested again";
+    return there ? ": it is uploaded again once that object is deleted"
+                 : ": it is uploaded again";
+}
+
+static int hole (struct objects *o, int64_t segment,
+                 const struct object_mark *m, bool there, const char *what)
+{
+    o->ret->holes++;
+    say (o, "segment %lld counts as stored in %s, and %s%s", (long long)segment,
+         m->url, what, what_then (o, m, there));
+    return o->opt->repair ? object_mark_drop (o->root, segment, o->err) : 0;
+}
+
+/* Some chunks that the object alone has are right: it stays what it is. */
+static int hole_in_part (struct objects *o, int64_t segment,
+                         const struct object_mark *m,
+                         const struct object_bytes *b)
+{
+    o->ret->holes++;
+    say (o, "segment %lld is only in %s, and %zu of its %zu chunks there have "
+         "other bytes: rollcall archive verify names what had them",
+         (long long)segment, m->url, b->wrong, b->only_there);
+    return 0;
+}
+
+/* With another etag it may be the same. */
+static int check_bytes (struct objects *o, int64_t segment,
+                        struct object_mark *m, const struct object_facts *there)
+{
+    char key[OBJECT_KEY_MAX + 1];
+    struct object_bytes b;
+    int rc;
+
+    key_of (o, segment, key);
+    rc = object_bytes_compare (o->store, o->root, key, segment, m->size, &b,
+                               o->err);
+    if (rc < 0)
+        return rc;
+    if (rc == 0 && b.wrong < b.only_there)
+        return hole_in_part (o, segment, m, &b);
+    if (rc == 0)
+        return hole (o, segment, m, true, "has other bytes there");
+    PRINT (m->etag, "%s", there->etag);
+    if (o->opt->repair)
+        rc = object_mark_set (o->root, segment, m, o->err);
+    return rc < 0 ? rc : count (o, m);
+}
+
+/* Whether it is the one that was compared, as far as can be seen. */
+static bool is_same (const struct object_mark *m, uint64_t size,
+                     const char *etag)
+{
+    return size == m->size && (!*etag || !*m->etag ||
+                               strcmp (etag, m->etag) == 0);
+}
+
 static int check_mark (struct objects *o, int64_t segment)
 {
     const struct found *f = find (o, segment);
+    struct object_facts there;
     struct object_mark m;
-    uint64_t size = f ? f->size : 0;
-    int there = f != NULL;
     int rc = object_mark_read (o->root, segment, &m, o->err);
 
     if (rc < 0 || m.state != OBJECT_WHOLE ||
         strcmp (m.url, object_store_url (o->store)) != 0)
         return rc;
-    if (!there || size != m.size)
-        there = look (o, segment, &size);
-    if (there < 0)
-        return there;
-    if (there && size == m.size) {
-        o->ret->objects++;
-        o->ret->bytes += size;
-        return 0;
-    }
-    o->ret->holes++;
-    say (o, "segment %lld counts as stored in %s, and %s%s", (long long)segment,
-         m.url, there ? "has another size there" : "is not there",
-         !o->opt->repair ? m.evicted ? ": its contents are lost; --repair names "
-                                      "them" : ""
-         : m.evicted ? ": its contents are lost, and are requested again"
-                     : ": it is uploaded again");
-    return o->opt->repair ? object_mark_drop (o->root, segment, o->err) : 0;
+    if (f && is_same (&m, f->size, f->etag))
+        return count (o, &m);
+    if ((rc = look (o, segment, &there)) < 0)
+        return rc;
+    if (rc == 0)
+        return hole (o, segment, &m, false, "is not there");
+    if (is_same (&m, there.size, there.etag))
+        return count (o, &m);
+    return there.size != m.size
+               ? hole (o, segment, &m, true, "has another size there")
+               : check_bytes (o, segment, &m, &there);
 }
 
 static int check_marks (struct objects *o)
@@ -150,8 +221,8 @@ static int check_marks (struct objects *o)
 static int check_orphan (struct objects *o, const struct found *f)
 {
     char key[OBJECT_KEY_MAX + 1], path[PATH_MAX];
+    struct object_facts there;
     struct object_mark m;
-    uint64_t size;
     int rc = object_mark_read (o->root, f->segment, &m, o->err);
 
     // what is collected is deleted by the next service
@@ -162,10 +233,10 @@ static int check_orphan (struct objects *o, const struct found *f)
         o->ret->unmarked++;
         return 0;
     }
-    if ((rc = look (o, f->segment, &size)) <= 0)
+    if ((rc = look (o, f->segment, &there)) <= 0)
         return rc;
     o->ret->orphans++;
-    PRINT (key, "%s%08lld", o->prefix, (long long)f->segment);
+    key_of (o, f->segment, key);
     say (o, "%s/%s has no segment here%s", object_store_url (o->store), key,
          o->opt->delete_orphans ? ": it is deleted" : "");
     return o->opt->delete_orphans ? object_delete (o->store, key, o->err) : 0;

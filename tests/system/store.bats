@@ -460,6 +460,81 @@ frugal ()
     stop_service
 }
 
+# other_etag: the mark of segment 1 has another one than the object
+other_etag ()
+{
+    sed 's/"etag": *"[^"]*"/"etag":"other"/' root/store/00000001 >mark
+    cmp mark root/store/00000001 && fail "it has no etag"
+    cp mark root/store/00000001
+}
+
+# bats test_tags=faults
+@test "an object with another etag is compared before it is blamed" {
+    service --store "$STORE"
+    deliver j
+    all_stored
+    stop_service
+    key=$(cat root/id)/segments/00000001
+    other_etag
+    fsck_store
+    expect_status 0
+    shows "0 holes"
+    grep -q '"other"' root/store/00000001
+    fsck_store --repair
+    expect_status 0
+    ! grep -q '"other"' root/store/00000001 || fail "the new etag was not noted"
+    # of the same size
+    head -c "$(stat -c %s root/segments/00000001)" /dev/zero >zeros
+    object put "$key" zeros
+    fsck_store
+    expect_status 1
+    shows "segment 1 counts as stored in $STORE, and has other bytes there" "1 hole"
+    fsck_store --repair
+    shows "it is uploaded again once that object is deleted"
+    object rm "$key"
+    service --store "$STORE"
+    all_stored
+    stop_service
+    fsck_store
+    expect_status 0
+}
+
+@test "an object with another etag is read if the segment was let go" {
+    let_go
+    stop_service
+    key=$(cat root/id)/segments/00000001
+    size=$(stat -c %s root/segments/00000001)
+    "$OBJECT_TOOL" "$STORE" get "$key" 0 "$size" >copy
+    other_etag
+    fsck_store
+    expect_status 0
+    shows "0 holes"
+    # a byte in the first hole differs
+    python3 -c 'import os, sys
+at = os.lseek(os.open(sys.argv[1], os.O_RDONLY), 0, os.SEEK_HOLE) + 5
+with open(sys.argv[2], "r+b") as f:
+    f.seek(at)
+    old = f.read(1)
+    f.seek(at)
+    f.write(bytes([old[0] ^ 1]))' root/segments/00000001 copy
+    object put "$key" copy
+    fsck_store --repair
+    expect_status 1
+    shows "segment 1 is only in $STORE, and 1 of its " "rollcall archive verify" "1 hole"
+    grep -q '"whole"' root/store/00000001
+    # none of it is right
+    head -c "$size" /dev/zero >zeros
+    object put "$key" zeros
+    fsck_store
+    expect_status 1
+    shows "and has other bytes there: its contents are lost; --repair names them"
+    fsck_store --repair
+    expect_status 1
+    shows "job j rank 0" "job j rank 1"
+    fsck_store
+    expect_status 0
+}
+
 # wrong TEXT [OPTION]...: a service does not begin with that, and says why
 wrong ()
 {
