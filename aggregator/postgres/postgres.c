@@ -5,32 +5,41 @@
  */
 #include "postgres/postgres.h"
 
+#include "base/clock.h"
 #include "model/secret.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <libpq-fe.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LIBRARY "libpq.so.5"
+#define LOOK_MS 1000            // while it is waited for
 
 struct pg {
     PGconn *conn;
     char name[PG_NAME_MAX];
     bool ending;                // the end of a COPY was not answered yet
+    pg_silent_fn *silent;       // or NULL
+    void *arg;
+    int64_t since_ns;           // when it has last said or taken something, or
+                                // had nothing to say
+    int64_t tell_ns;            // how long after that the next word is due
 };
 
 /* ---- the library ---- */
 
 #define FUNCTIONS(F) F (PQclear) F (PQconnectdbParams) \
     F (PQconnectionNeedsPassword) F (PQconninfoFree) F (PQconninfoParse) \
-    F (PQdb) F (PQerrorMessage) F (PQexec) F (PQfinish) F (PQfreemem) \
-    F (PQgetResult) F (PQgetisnull) F (PQgetvalue) F (PQhost) F (PQnfields) \
-    F (PQntuples) F (PQparameterStatus) F (PQputCopyData) F (PQputCopyEnd) \
-    F (PQreset) F (PQresultErrorField) F (PQresultStatus) \
-    F (PQsendQueryParams) F (PQsetErrorVerbosity) F (PQsetNoticeReceiver) \
-    F (PQsetSingleRowMode) F (PQstatus)
+    F (PQconsumeInput) F (PQdb) F (PQerrorMessage) F (PQfinish) F (PQflush) \
+    F (PQfreemem) F (PQgetResult) F (PQgetisnull) F (PQgetvalue) F (PQhost) \
+    F (PQisBusy) F (PQnfields) F (PQntuples) F (PQparameterStatus) \
+    F (PQputCopyData) F (PQputCopyEnd) F (PQreset) F (PQresultErrorField) \
+    F (PQresultStatus) F (PQsendQuery) F (PQsendQueryParams) \
+    F (PQsetErrorVerbosity) F (PQsetNoticeReceiver) F (PQsetSingleRowMode) \
+    F (PQsetnonblocking) F (PQsocket) F (PQstatus)
 #define POINTER(name) __typeof__ (name) *name;
 #define NAME(name) #name,
 
@@ -240,11 +249,14 @@ int pg_open (const char *uri, struct pg **ret, struct err *err)
         free (p);
         return err_set (err, ENOMEM, "no memory for a connection");
     }
+    p->tell_ns = PG_SILENT_NS;
     name (p);
     (void)pq.PQsetNoticeReceiver (p->conn, no_notice, NULL);
     rc = pq.PQstatus (p->conn) == CONNECTION_OK ? 0 : refused (p, err);
     if (rc == 0)
         rc = check_encoding (p, err);
+    if (rc == 0 && pq.PQsetnonblocking (p->conn, 1) < 0)
+        rc = fail (p, NULL, err);
     if (rc < 0) {
         pg_close (p);
         return rc;
@@ -266,6 +278,81 @@ const char *pg_name (const struct pg *p)
     return p->name;
 }
 
+/* ---- waiting ----
+ *
+ * libpq would wait without a word.  Nobody is given up: one that works and one that
+ * hangs look the same from here; doc/architecture.md has why.
+ */
+
+void pg_on_silence (struct pg *p, pg_silent_fn *fn, void *arg)
+{
+    p->silent = fn;
+    p->arg = arg;
+}
+
+/* It has something to say, or to take, from now on. */
+static void expect (struct pg *p)
+{
+    p->since_ns = clock_mono_ns ();
+}
+
+static void heard (struct pg *p)
+{
+    if (p->tell_ns > PG_SILENT_NS)
+        p->silent (p->arg, p->name, 0);
+    p->tell_ns = PG_SILENT_NS;
+    expect (p);
+}
+
+static void not_heard (struct pg *p)
+{
+    int64_t ns = clock_mono_ns () - p->since_ns;
+
+    if (!p->silent || ns < p->tell_ns)
+        return;
+    while (p->tell_ns <= ns)
+        p->tell_ns *= 2;
+    p->silent (p->arg, p->name, ns / NS_PER_S);
+}
+
+/* Wait a moment until it has said something, or takes more: 'events'. */
+static void look (struct pg *p, short events)
+{
+    struct pollfd at = { .fd = pq.PQsocket (p->conn), .events = events };
+
+    if (at.fd < 0)
+        return;                 // there is no connection any more
+    if (poll (&at, 1, LOOK_MS) > 0)
+        heard (p);
+    else
+        not_heard (p);
+}
+
+/* Send all that libpq has: whether it is sent. */
+static bool flush (struct pg *p)
+{
+    int left;
+
+    while ((left = pq.PQflush (p->conn)) > 0) {
+        look (p, POLLIN | POLLOUT);     // it may have to say something first
+        if (!pq.PQconsumeInput (p->conn))
+            return false;
+    }
+    return left == 0;
+}
+
+/* The next result of what was sent; NULL: there is no more. */
+static PGresult *next_result (struct pg *p)
+{
+    bool there = flush (p);
+
+    while (there && pq.PQisBusy (p->conn)) {
+        look (p, POLLIN);
+        there = pq.PQconsumeInput (p->conn);
+    }
+    return pq.PQgetResult (p->conn);
+}
+
 /* ---- statements ---- */
 
 static bool is_good (const PGresult *res)
@@ -285,7 +372,8 @@ static int drain (struct pg *p, struct err *err)
     bool copying = false;
     int rc = 0;
 
-    while (!copying && (res = pq.PQgetResult (p->conn))) {
+    expect (p);
+    while (!copying && (res = next_result (p))) {
         copying = pq.PQresultStatus (res) == PGRES_COPY_IN;
         if (rc == 0 && !copying && !is_good (res))
             rc = fail (p, res, err);
@@ -304,10 +392,46 @@ static int settle (struct pg *p, struct err *err)
     return drain (p, err);
 }
 
+/* A COPY that was left in its middle fails. */
+static void leave_copy (struct pg *p)
+{
+    PGresult *res;
+    bool copying;
+
+    while ((res = next_result (p))) {
+        copying = pq.PQresultStatus (res) == PGRES_COPY_IN;
+        pq.PQclear (res);
+        if (pq.PQstatus (p->conn) == CONNECTION_BAD ||
+            (copying && pq.PQputCopyEnd (p->conn, "given up") != 1))
+            break;
+    }
+}
+
+/* Send statements: the last of their results, that of one that failed, or the
+ * first that wants the rows of a COPY.
+ */
+static PGresult *execute (struct pg *p, const char *sql)
+{
+    PGresult *res, *last = NULL;
+
+    expect (p);
+    leave_copy (p);
+    if (!pq.PQsendQuery (p->conn, sql))
+        return NULL;
+    while ((res = next_result (p))) {
+        pq.PQclear (last);
+        last = res;
+        if (pq.PQresultStatus (res) == PGRES_COPY_IN ||
+            pq.PQstatus (p->conn) == CONNECTION_BAD)
+            break;
+    }
+    return last;
+}
+
 int pg_do (struct pg *p, const char *sql, struct err *err)
 {
     int before = settle (p, err);
-    PGresult *res = pq.PQexec (p->conn, sql);
+    PGresult *res = execute (p, sql);
     int rc = is_good (res) || before < 0 ? before : fail (p, res, err);
 
     pq.PQclear (res);
@@ -331,10 +455,11 @@ int pg_each (struct pg *p, const char *sql, size_t n,
 
     if (rc < 0)
         return rc;
+    expect (p);
     if (!pq.PQsendQueryParams (p->conn, sql, (int)n, NULL, values, NULL, NULL, 0))
         return fail (p, NULL, err);
     (void)pq.PQsetSingleRowMode (p->conn);         // any number of rows
-    while ((res = pq.PQgetResult (p->conn))) {
+    while ((res = next_result (p))) {
         if (rc == 0 && !is_good (res))
             rc = fail (p, res, err);
         for (int i = 0; rc == 0 && fn && i < pq.PQntuples (res); i++) {
@@ -350,7 +475,7 @@ int pg_each (struct pg *p, const char *sql, size_t n,
 
 int pg_copy_begin (struct pg *p, const char *sql, struct err *err)
 {
-    PGresult *res = pq.PQexec (p->conn, sql);
+    PGresult *res = execute (p, sql);
     int rc = pq.PQresultStatus (res) == PGRES_COPY_IN ? 0 : fail (p, res, err);
 
     pq.PQclear (res);
@@ -361,8 +486,11 @@ int pg_copy_put (struct pg *p, const void *data, size_t size, struct err *err)
 {
     int rc = settle (p, err);
 
-    if (rc < 0 || pq.PQputCopyData (p->conn, data, (int)size) == 1)
+    if (rc < 0)
         return rc;
+    expect (p);
+    if (pq.PQputCopyData (p->conn, data, (int)size) == 1 && flush (p))
+        return 0;
     rc = drain (p, err);
     return rc < 0 ? rc : fail (p, NULL, err);
 }

@@ -12,6 +12,7 @@
 #define ROLLCALL_POSTGRES_POSTGRES_H
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -44,6 +45,17 @@ void pg_close (struct pg *p);           // p may be NULL
 
 /* "database DB of HOST" */
 const char *pg_name (const struct pg *p);
+
+/* A database that is connected is waited for, however long it takes: it may be
+ * busy, or wait for a lock.  When it has neither said nor taken anything for
+ * PG_SILENT_NS, 'fn' is called with its pg_name and the seconds, again each time
+ * that these have doubled, and with 0 when that has ended, also by a failure.
+ */
+#define PG_SILENT_NS (60 * NS_PER_S)
+#define PG_SILENT "%s has not answered for %lld s: it is busy, waits for a lock " \
+    "or a standby, or hangs: see rollcall's sessions in its pg_stat_activity"
+typedef void pg_silent_fn (void *arg, const char *name, int64_t seconds);
+void pg_on_silence (struct pg *p, pg_silent_fn *fn, void *arg);
 
 /* All of these: -EAGAIN: the connection is lost, or a lock was not to be had:
  * later it may succeed, after a new pg_open; -ENOSPC: its disk is full; -EACCES:

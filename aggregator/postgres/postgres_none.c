@@ -32,6 +32,10 @@ void pg_close (struct pg *p)
 {
 }
 
+void pg_on_silence (struct pg *p, pg_silent_fn *fn, void *arg)
+{
+}
+
 const char *pg_name (const struct pg *p)
 {
     return "";

@@ -49,6 +49,22 @@ void cli_jobs_close (struct cli_jobs *j)
 
 /* ---- PostgreSQL ---- */
 
+static void tell_silent (void *arg, const char *name, int64_t seconds)
+{
+    if (seconds > 0)
+        (void)cli_fail (arg, 0, PG_SILENT, name, (long long)seconds);
+}
+
+int cli_postgres_open (const struct command_spec *c, const char *uri,
+                       struct pg **ret, struct err *err)
+{
+    int rc = pg_open (uri, ret, err);
+
+    if (rc == 0)
+        pg_on_silence (*ret, tell_silent, (void *)(uintptr_t)c);
+    return rc;
+}
+
 int cli_postgres_check (const struct command_spec *c,
                         const struct cli_postgres *from)
 {
@@ -106,7 +122,7 @@ int cli_jobs_open_postgres (const struct command_spec *c,
     *ret = (struct cli_jobs){ .ledger = NULL };
     if (rc != 0)
         return rc;
-    if ((rc = pg_open (from->uri, &p, &err)) == 0)
+    if ((rc = cli_postgres_open (c, from->uri, &p, &err)) == 0)
         rc = load_catalogue (p, &opt, &ret->catalogue, &err);
     pg_close (p);
     return rc < 0 ? cli_fail (c, cli_postgres_status (rc), "%s", err.text) : 0;

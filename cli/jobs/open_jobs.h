@@ -43,6 +43,10 @@ int cli_jobs_open_postgres (const struct command_spec *c,
                             struct catalogue_filter *filter,
                             enum facts_use use, struct cli_jobs *ret);
 
+/* pg_open; a database that does not answer is named on standard error. */
+int cli_postgres_open (const struct command_spec *c, const char *uri,
+                       struct pg **ret, struct err *err);
+
 /* pg_check_option: 0, or an exit status after a message. */
 int cli_postgres_check (const struct command_spec *c,
                         const struct cli_postgres *from);

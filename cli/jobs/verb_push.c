@@ -159,7 +159,7 @@ static int run (struct push_verb *opt, const char *job)
                      "%s", err.text);
     if (opt->follow)
         return push_follow (opt);
-    if ((rc = pg_open (opt->to.uri, &p, &err)) < 0)
+    if ((rc = cli_postgres_open (&push_command, opt->to.uri, &p, &err)) < 0)
         return FAIL (cli_postgres_status (rc), "%s", err.text);
     if (opt->migrate)
         status = migrate (opt, p);

@@ -8,9 +8,11 @@
 
 #include <cmocka.h>
 
+#include "aggregator/postgres/silent_postgres.h"
 #include "postgres/postgres.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -153,6 +155,174 @@ static void test_arrays (void **state)
     buf_fini (&b);
 }
 
+/* ---- a database that is silent ---- */
+
+#define TOLD_MAX 16
+#define SOON_MS 1
+#define LATE_MS 30000
+
+static struct silent_postgres server;
+static int64_t now_ns = NS_PER_S;
+static bool hurries;                    // a second of silence is over at once
+static unsigned goes_on_after;          // so many of them; 0: when that was told
+static unsigned silent_s;
+static bool has_to_go_on;
+static int64_t told[TOLD_MAX];          // what was said
+static size_t ntold;
+
+int64_t __wrap_clock_mono_ns (void);
+int __real_poll (struct pollfd *fds, nfds_t n, int timeout);
+int __wrap_poll (struct pollfd *fds, nfds_t n, int timeout);
+
+int64_t __wrap_clock_mono_ns (void)
+{
+    return now_ns;
+}
+
+static int poll_late (struct pollfd *fds, nfds_t n)
+{
+    int rc = __real_poll (fds, n, LATE_MS);
+
+    assert_true (rc > 0);
+    silent_s = 0;
+    return rc;
+}
+
+int __wrap_poll (struct pollfd *fds, nfds_t n, int timeout)
+{
+    if (!hurries || __real_poll (fds, n, SOON_MS) > 0)
+        return poll_late (fds, n);
+    assert_int_equal (timeout, 1000);
+    assert_true (silent_s < 300);       // somebody has to be told
+    now_ns += NS_PER_S;
+    has_to_go_on |= ++silent_s == goes_on_after;
+    if (!has_to_go_on)
+        return 0;
+    has_to_go_on = false;
+    hurries = goes_on_after > 0;
+    silent_postgres_go (&server);
+    return poll_late (fds, n);
+}
+
+static void on_silence (void *arg, const char *name, int64_t seconds)
+{
+    assert_ptr_equal (arg, &server);
+    assert_non_null (strstr (name, "database d of /tmp/"));
+    assert_true (ntold < TOLD_MAX);
+    told[ntold++] = seconds;
+    has_to_go_on = goes_on_after == 0 && seconds >= 120;
+}
+
+static struct pg *talk (unsigned after)
+{
+    struct err err = { "" };
+    struct pg *p;
+
+    needs_library ();
+    goes_on_after = after;
+    hurries = false;
+    silent_s = 0;
+    ntold = 0;
+    silent_postgres_start (&server);
+    if (pg_open (server.uri, &p, &err) < 0)
+        fail_msg ("%s", err.text);
+    pg_on_silence (p, on_silence, &server);
+    return p;
+}
+
+static void leave (struct pg *p)
+{
+    pg_close (p);
+    silent_postgres_end (&server);
+}
+
+/* After a minute, after two, and when it is over. */
+static void was_told (void)
+{
+    assert_int_equal (ntold, 3);
+    assert_int_equal (told[0], 60);
+    assert_int_equal (told[1], 120);
+    assert_int_equal (told[2], 0);
+    ntold = 0;
+}
+
+static void test_silent (void **state)
+{
+    struct err err = { "" };
+    struct pg *p = talk (0);
+
+    (void)state;
+    assert_int_equal (pg_do (p, "at once", &err), 0);
+    assert_int_equal (ntold, 0);
+    hurries = true;
+    assert_int_equal (pg_do (p, "wait", &err), 0);
+    was_told ();
+    assert_int_equal (pg_do (p, "at once", &err), 0);
+    // nobody has to be told
+    pg_on_silence (p, NULL, NULL);
+    goes_on_after = 200;
+    hurries = true;
+    assert_int_equal (pg_do (p, "wait", &err), 0);
+    assert_int_equal (ntold, 0);
+    leave (p);
+}
+
+/* It takes no more rows. */
+static void test_silent_copy (void **state)
+{
+    static const char rows[64 << 10];
+    struct err err = { "" };
+    struct pg *p = talk (0);
+
+    (void)state;
+    assert_int_equal (pg_copy_begin (p, "COPY", &err), 0);
+    hurries = true;
+    for (int i = 0; i < 64; i++)
+        assert_int_equal (pg_copy_put (p, rows, sizeof (rows), &err), 0);
+    was_told ();
+    assert_int_equal (pg_copy_end (p, &err), 0);
+    assert_int_equal (pg_do (p, "COMMIT", &err), 0);
+    assert_int_equal (ntold, 0);
+    leave (p);
+}
+
+static int count_row (void *arg, const char *const row[])
+{
+    assert_string_equal (row[0], "x");
+    ++*(int *)arg;
+    return 0;
+}
+
+/* One that is slow, but lives, is not named, however long all of it takes. */
+static void test_slow (void **state)
+{
+    struct err err = { "" };
+    struct pg *p = talk (50);
+    int rows = 0;
+
+    (void)state;
+    hurries = true;
+    assert_int_equal (pg_each (p, "SELECT", 0, NULL, count_row, &rows, &err), 0);
+    assert_int_equal (rows, SILENT_POSTGRES_ROWS);
+    assert_int_equal (ntold, 0);
+    leave (p);
+}
+
+/* Its silence ends with the connection. */
+static void test_silent_end (void **state)
+{
+    struct err err = { "" };
+    struct pg *p = talk (0);
+
+    (void)state;
+    hurries = true;
+    assert_int_equal (pg_do (p, "leave", &err), -EAGAIN);
+    was_told ();
+    assert_int_equal (pg_do (p, "at once", &err), -EAGAIN);
+    assert_int_equal (ntold, 0);
+    leave (p);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +330,8 @@ int main (void)
         cmocka_unit_test (test_password), cmocka_unit_test (test_option),
         cmocka_unit_test (test_secret), cmocka_unit_test (test_cores),
         cmocka_unit_test (test_arrays),
+        cmocka_unit_test (test_silent), cmocka_unit_test (test_silent_copy),
+        cmocka_unit_test (test_slow), cmocka_unit_test (test_silent_end),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
