@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "net/message.h"
 #include "options/program.h"
+#include "postgres/postgres.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -43,6 +44,8 @@ struct pusher {
     bool retell;                // the pipe was full: anything may have changed
     char why[ERR_TEXT_MAX];     // the last try has failed
     char left[ERR_TEXT_MAX];    // jobs that it leaves out, or ""
+    char silent[PG_NAME_MAX];   // the database that does not answer, or "", ...
+    int64_t silent_ns;          // ... since when: monotonic
 };
 
 /* ---- the backlog ---- */
@@ -116,6 +119,25 @@ static void on_left (struct pusher *p, const char *text)
     PRINT (p->left, "%s", text);
 }
 
+static int64_t silent_s (const struct pusher *p)
+{
+    return (clock_mono_ns () - p->silent_ns) / NS_PER_S;
+}
+
+/* It has not answered for so long; 0: that is over. */
+static void on_silent (struct pusher *p, int64_t s, const char *name)
+{
+    if (s > 0) {
+        p->silent_ns = clock_mono_ns () - s * NS_PER_S;
+        PRINT (p->silent, "%s", name);
+        log_warn ("postgres", PG_SILENT, name, (long long)s);
+    } else if (*p->silent) {
+        log_info ("postgres", "%s: that it did not answer is over, after %lld s",
+                  name, (long long)silent_s (p));
+        p->silent[0] = '\0';
+    }
+}
+
 static void on_ok (struct pusher *p, uint64_t told)
 {
     for (uint32_t i = 0; i < p->nlist; i++)
@@ -146,7 +168,9 @@ static void take_line (void *arg, char *line)
     }
     n = strtoll (rest, &rest, 10);
     rest += *rest == ' ';
-    if (strcmp (line, "ok") == 0) {
+    if (strcmp (line, "silent") == 0) {
+        on_silent (p, n, rest);
+    } else if (strcmp (line, "ok") == 0) {
         on_ok (p, (uint64_t)n);
     } else if (strcmp (line, "behind") == 0) {
         add_behind (p, rest, n, 0);
@@ -176,7 +200,7 @@ static int end_process (struct pusher *p)
         ;
     p->pid = 0;
     buf_clear (&p->lines);
-    p->left[0] = '\0';         // its successor says it again
+    p->left[0] = p->silent[0] = '\0';   // its successor says it again
     return status;
 }
 
@@ -300,9 +324,19 @@ void pusher_end (struct pusher *p)
     free (p);
 }
 
+static const char *why_of (const struct pusher *p,
+                           char (*silent)[ERR_TEXT_MAX])
+{
+    if (!*p->silent)
+        return *p->why ? p->why : p->left;
+    PRINT (*silent, PG_SILENT, p->silent, (long long)silent_s (p));
+    return *silent;
+}
+
 void pusher_add_status (const struct pusher *p, struct json *status)
 {
     int64_t oldest_ns = INT64_MAX, now = clock_wall_ns ();
+    char silent[ERR_TEXT_MAX];
     struct json *j;
 
     if (!p)
@@ -317,5 +351,5 @@ void pusher_add_status (const struct pusher *p, struct json *status)
                   oldest_ns < now ? (now - oldest_ns) / NS_PER_S : 0);
     json_add_int (j, "pushed", p->pushed);
     json_add_bool (j, "known", p->known);
-    json_add_nonempty (j, "why", *p->why ? p->why : p->left);
+    json_add_nonempty (j, "why", why_of (p, &silent));
 }

@@ -34,8 +34,8 @@ void pusher_changed (struct pusher *p, const char *job);
 
 /* Add member "postgres" to a status: {"backlog": JOBS, "oldest_s": SECONDS,
  * "pushed": JOBS, "known": whether the database has answered since the start,
- * "why": why the last try failed, or which jobs are left out, or null}.  p may be
- * NULL.
+ * "why": that the database does not answer, and for how long; or why the last
+ * try failed; or which jobs are left out; or null}.  p may be NULL.
  */
 void pusher_add_status (const struct pusher *p, struct json *status);
 

@@ -7,6 +7,8 @@
  *     pushed N JOB        what the first N lines have said of it is there
  *     ok N                the same of all jobs
  *     why TEXT            the last try has failed, and the next one comes later
+ *     silent S NAME       the database has not answered for S seconds; 0: that is
+ *                         over
  *
  * So the service waits for nothing here.  Names with the end of a line in them
  * are not said.
@@ -102,11 +104,11 @@ static void listen_until (struct follow *f, int64_t until_ns)
 
 /* ---- what it is told ---- */
 
-static void say (const char *what, int64_t n, const char *job)
+static void say (const char *what, int64_t n, const char *name)
 {
-    if (strchr (job, '\n'))
+    if (strchr (name, '\n'))
         return;
-    (void)printf ("%s %lld %s\n", what, (long long)n, job);
+    (void)printf ("%s %lld %s\n", what, (long long)n, name);
     (void)fflush (stdout);
 }
 
@@ -135,6 +137,12 @@ static void say_left (struct follow *f)
     f->said_left = f->left > 0;
     (void)printf ("left %s%s\n", utf8_escape (f->why_left, UTF8_COLUMN, why),
                   more);
+}
+
+static void say_silent (void *arg, const char *name, int64_t seconds)
+{
+    (void)arg;
+    say ("silent", seconds, name);
 }
 
 static void say_pushed (void *arg, const char *job)
@@ -175,6 +183,7 @@ static int try (struct follow *f, struct err *err)
 
     if (rc < 0)
         return rc;
+    pg_on_silence (p, say_silent, NULL);
     if (cli_jobs_open (f->opt->command, f->opt->root, &jobs) == 0)
         rc = push_some (f, p, &jobs, err);
     else

@@ -696,7 +696,8 @@ no_secret ()
 # waits_in_copy: of a row that a trigger holds
 holds_copy ()
 {
-    ask "CREATE OR REPLACE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
+    ask "CREATE OR REPLACE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql
+         SET lock_timeout=0 AS
          \$\$ BEGIN PERFORM pg_advisory_xact_lock_shared(42); RETURN NEW; END \$\$;
          CREATE TRIGGER hold BEFORE INSERT ON rollcall.roster FOR EACH ROW
          EXECUTE FUNCTION hold()" >/dev/null
@@ -946,6 +947,50 @@ deliver ()                          # JOB: delivered and built
     wait "$service"
     eventually stop_follows
     same '"job"' jobs_json
+}
+
+waits_its_turn ()
+{
+    [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE wait_event='advisory'
+        AND query LIKE '%begin_push%'")" = 1 ]
+}
+
+@test "a database that is there and says nothing is named, and waited for" {
+    local backend
+
+    job one 0
+    push --migrate
+    holds_copy
+    # a minute is over at once
+    export SHIFT_S=70
+    preloads rollcall "$SHIFT_CLOCK"
+    AGGREGATOR=$PWD/bin/rollcall-aggregator SHIFT_WHEN=$PWD/later service --postgres "$PG"
+    ROLLCALL=$ROLLCALL_BIN/rollcall
+    eventually waits_in_copy
+    backend=$(ask "SELECT pid FROM pg_stat_activity WHERE application_name='rollcall'")
+    kill -STOP "$backend"
+    touch later
+    eventually status_has "database jobs of $PG_DIR has not answered for"
+    grep -q "event=postgres.* has not answered for" service.log
+    is "backlog" 1 "$(status_of backlog)"
+    # who waits for that one hears of it, too, and may leave
+    LD_PRELOAD=$SHIFT_CLOCK SHIFT_WHEN=$PWD/now background env --default-signal \
+        "$ROLLCALL" push --all --postgres "$PG"
+    eventually waits_its_turn
+    touch now
+    eventually grep -q "^rollcall push: database jobs of .* has not answered for" log
+    kill -INT "$pid"
+    end_of "$pid"
+    expect_status 130
+    # it was not given up
+    status_has "has not answered for"
+    ask "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE objid=42 AND
+        mode='ExclusiveLock'" >/dev/null
+    wait "$holder" || true
+    kill -CONT "$backend"
+    eventually up_to_date 1
+    is "why" "" "$(status_of why)"
+    grep -q "event=postgres.* that it did not answer is over" service.log
 }
 
 @test "what a service says to its process" {

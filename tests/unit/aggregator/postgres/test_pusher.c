@@ -300,6 +300,31 @@ static void test_left (void **state)
     end (&w);
 }
 
+/* A database that does not answer is named, for as long as that is so. */
+static void test_silent (void **state)
+{
+    struct wait w;
+
+    (void)state;
+    script ("echo why it is away\necho silent 60 database d of h\n"
+            "read a\necho silent 0 database d of h\nread b\necho ok 2\n"
+            "exec sleep 100");
+    w = start ();
+    until (&w, 0, 0, "database d of h has not answered for ");
+    pusher_changed (w.p, "a");
+    until (&w, 1, 0, "it is away");
+    pusher_changed (w.p, "b");
+    until (&w, 0, 0, NULL);
+    end (&w);
+    // it ends meanwhile
+    script ("echo silent 60 database d of h\nread a\nexit 1");
+    w = start ();
+    until (&w, 0, 0, "has not answered");
+    pusher_changed (w.p, "a");
+    until (&w, 1, 0, "rollcall push has ended with exit status 1");
+    end (&w);
+}
+
 /* It ends, or cannot be started: that is said, and tried again later. */
 static void test_ends (void **state)
 {
@@ -331,6 +356,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_full_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_why, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_left, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_silent, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_ends, set_up, tear_down),
     };
 
