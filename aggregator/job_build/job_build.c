@@ -111,7 +111,7 @@ size_t job_build_captures (const struct job_build *b)
 static int feed (void *arg, size_t source, const struct row_sink *sink,
                  struct capture *c, struct err *err)
 {
-    int rc = job_build_feed_from (arg, source, NULL, sink, c, err);
+    int rc = job_build_feed_from (arg, source, NULL, NULL, sink, c, err);
 
     return rc < 0 ? rc : job_build_took (arg, source, c, err);
 }

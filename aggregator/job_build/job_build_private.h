@@ -80,11 +80,14 @@ void job_sources_free (struct job_build *b);
 /* Whether it has rows, as far as is known before they are read. */
 bool job_sources_has_rows (const struct select_item *item);
 
-/* Read a shipment, through a source or from the store; one that is damaged becomes
- * a failed capture, with a transient_error if the disk does not give it.
+/* Read a shipment, through a source or from the store; one that is damaged there
+ * once more, through 'again' (NULL: there is no other way); and if it is damaged
+ * there, too, it becomes a failed capture, with a transient_error if the disk does
+ * not give it.
  */
 int job_build_feed_from (struct job_build *b, size_t source,
                          const struct byte_source *through,
+                         const struct byte_source *again,
                          const struct row_sink *sink, struct capture *c,
                          struct err *err);
 

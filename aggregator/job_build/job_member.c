@@ -161,6 +161,7 @@ struct member_root {
     struct store *store;        // NULL: the root is not here
     struct store *far;          // what its object store has; or NULL
     atomic_bool away;           // the store did not answer
+    atomic_bool unread;         // something else could be read by rank 0 only
 };
 
 static int open_far (struct wire *w, struct store **ret, struct err *err)
@@ -245,49 +246,73 @@ static int get_source (struct wire *w, char name[MESSAGE_NAME_MAX], bool *far,
     return 0;
 }
 
-/* A content that its object store has, or the root, or else rank 0. */
-struct far_bytes {
+/* A content that its object store has, or the root, or else rank 0: bytes that
+ * cannot be read here may be there.
+ */
+struct member_bytes {
     struct member_root *root;
     struct shipment_source *source;
     struct store_reader *reader;        // NULL: only rank 0
+    bool far;                           // it reads from the object store
+    bool asked;                         // rank 0
     struct byte_source near, through;
 };
 
-/* Say once, for all threads, that the store is of no use here. */
-static void tell_away (struct far_bytes *f)
+/* Say once, for all threads, why rank 0 is asked for more than it should be. */
+static void tell (atomic_bool *told, const char *what, const char *where,
+                  const char *why)
 {
     char host[HOST_NAME_MAX + 1] = "";
-    struct err why = { "" };
 
-    if (atomic_exchange (&f->root->away, true))
+    if (atomic_exchange (told, true))
         return;
-    (void)store_reader_why (f->reader, -EREMOTEIO, &why);
     (void)gethostname (host, sizeof (host) - 1);
     (void)fprintf (stderr, "rollcall build: a process on %s reads through rank 0 "
-                   "what is in the object store: %s\n", host, why.text);
+                   "%s%s: %s\n", host, what, where, why);
+}
+
+/* The store is of no use here. */
+static void tell_away (struct member_bytes *f)
+{
+    struct err why = { "" };
+
+    (void)store_reader_why (f->reader, -EREMOTEIO, &why);
+    tell (&f->root->away, "what is in the object store", "", why.text);
+}
+
+/* It is not rank 0's disk that is at fault. */
+static void tell_unread (struct member_root *m, int rc)
+{
+    tell (&m->unread, "what it cannot read itself of ",
+          m->store ? store_root (m->store) : "the object store",
+          rc == -EBADMSG || rc == -ENODATA ? "other bytes are there"
+                                           : strerror (-rc));
 }
 
 /* Some bytes of one chunk. */
-static int read_chunk (struct far_bytes *f, void *out, size_t n, uint64_t at)
+static int read_chunk (struct member_bytes *f, void *out, size_t n, uint64_t at)
 {
     const struct store_chunk *c = store_chunk_at (&f->source->chunks,
                                                   (size_t)(at / CONTENT_CHUNK));
-    bool kept = c->place.segment == KEPT_SEGMENT;
-    int rc = -EREMOTEIO;
+    bool here = f->reader && c->place.segment != KEPT_SEGMENT &&
+                !(f->far && atomic_load (&f->root->away));
+    int near = here ? f->near.read (&f->near, out, n, at) : 0, rc;
 
-    if (f->reader && !kept && !atomic_load (&f->root->away) &&
-        (rc = f->near.read (&f->near, out, n, at)) == -EREMOTEIO)
-        tell_away (f);
-    if (rc == 0)
+    if (here && near == 0)
         return 0;
+    if (near == -EREMOTEIO)
+        tell_away (f);
     // rank 0 says what is wrong with it: -EIO is of its disk
     rc = f->through.read (&f->through, out, n, at);
     f->source->unread = f->source->unread || rc == -EIO;
+    f->asked = true;
+    if (rc == 0 && near < 0 && near != -EREMOTEIO)
+        tell_unread (f->root, near);
     return rc;
 }
 
-static int read_far (const struct byte_source *from, void *out, size_t n,
-                     uint64_t at)
+static int read_member (const struct byte_source *from, void *out, size_t n,
+                        uint64_t at)
 {
     int rc = 0;
 
@@ -305,26 +330,35 @@ static int read_far (const struct byte_source *from, void *out, size_t n,
     return rc;
 }
 
-static int feed_far (struct member_root *m, struct job_build *b, bool far,
-                     const struct byte_source *remote,
-                     const struct row_sink *sink, struct capture *c,
-                     struct err *err)
+/* What is damaged here is read once more, through rank 0 alone: a capture has
+ * failed if that fails.
+ */
+static int feed_source (struct member_root *m, struct shipment_source *s,
+                        bool far, const struct byte_source *remote,
+                        const struct row_sink *sink, struct capture *c,
+                        struct err *err)
 {
-    const struct store_content *content = &b->sources[0].chunks;
-    struct store *near = m->store ? m->store : m->far;
-    struct far_bytes f = { .root = m, .source = b->sources,
-                           .through = *remote };
-    struct byte_source from = { .read = read_far, .arg = &f, .fd = -1,
-                                .size = content->size };
+    const struct store *near = m->store || !far ? m->store : m->far;
+    struct job_build b = { .sources = s };
+    struct member_bytes first = { .root = m, .source = s, .far = far,
+                                  .through = *remote }, again;
+    struct byte_source from = { .read = read_member, .arg = &first, .fd = -1,
+                                .size = s->chunks.size }, only;
     int rc = 0;
 
-    f.through.size = content->size;
-    if (far && near && !atomic_load (&m->away) &&
-        (rc = store_reader_create (near, content, &f.reader, err)) == 0)
-        f.near = store_reader_source (f.reader);
+    first.through.size = s->chunks.size;
+    again = first;
+    only = from;
+    only.arg = &again;
+    if (near && !(far && atomic_load (&m->away)) &&
+        (rc = store_reader_create (near, &s->chunks, &first.reader, err)) == 0)
+        first.near = store_reader_source (first.reader);
     if (rc == 0)
-        rc = job_build_feed_from (b, 0, &from, sink, c, err);
-    store_reader_destroy (f.reader);
+        rc = job_build_feed_from (&b, 0, &from, first.reader ? &only : NULL,
+                                  sink, c, err);
+    if (rc == 0 && again.asked && c->state != CAPTURE_FAILED)
+        tell_unread (m, -EBADMSG);
+    store_reader_destroy (first.reader);
     return rc;
 }
 
@@ -333,17 +367,13 @@ static int member_feed (void *state, struct wire *order,
                         const struct row_sink *sink, struct capture *c,
                         struct err *err)
 {
-    struct member_root *m = state;
     struct shipment_source s;
-    struct job_build b = { .store = m->store, .sources = &s };
     char name[MESSAGE_NAME_MAX];
     bool far = false;
     int rc = get_source (order, name, &far, &s, err);
 
     if (rc == 0)
-        rc = m->store && !far
-                 ? job_build_feed_from (&b, 0, NULL, sink, c, err)
-                 : feed_far (m, &b, far, remote, sink, c, err);
+        rc = feed_source (state, &s, far, remote, sink, c, err);
     store_content_fini (&s.chunks);
     return rc;
 }

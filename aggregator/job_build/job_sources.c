@@ -202,19 +202,40 @@ bool job_sources_has_rows (const struct select_item *item)
 
 /* ---- their rows ---- */
 
+static bool is_damage (int rc)
+{
+    return rc == -EBADMSG || rc == -ENOENT;
+}
+
+/* Take back what was read of a capture. */
+static int take_back (const struct row_sink *sink, struct capture *c,
+                      struct err *err)
+{
+    int rc = 0;
+
+    capture_fini (c);
+    for (unsigned t = 0; t < TABLE_COUNT && sink && rc == 0; t++)
+        rc = sink->forget (sink->arg, t, err);
+    return rc;
+}
+
 int job_build_feed_from (struct job_build *b, size_t source,
                          const struct byte_source *through,
+                         const struct byte_source *again,
                          const struct row_sink *sink, struct capture *c,
                          struct err *err)
 {
     struct err why = { "" };
-    int rc = read_shipment (b, source, through, sink, c, &why);
+    int rc = read_shipment (b, source, through, sink, c, &why), back;
 
-    if (rc == -EBADMSG || rc == -ENOENT) {
-        for (unsigned t = 0; t < TABLE_COUNT && sink; t++) {
-            if ((rc = sink->forget (sink->arg, t, err)) < 0)
-                return rc;
-        }
+    if (is_damage (rc) && again) {
+        if ((back = take_back (sink, c, err)) < 0)
+            return back;
+        rc = read_shipment (b, source, again, sink, c, &why);
+    }
+    if (is_damage (rc)) {
+        if ((back = take_back (sink, c, err)) < 0)
+            return back;
         job_build_blame (b, source, c, &why);
         c->transient_error = b->sources[source].unread ? -EIO : 0;
         return 0;

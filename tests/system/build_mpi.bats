@@ -253,6 +253,38 @@ beside_the_root ()
     [ "$(counted refused.InvalidAccessKeyId)" -ge 1 ]
 }
 
+# bats test_tags=hosts
+@test "who sees the ledger, and no segments or others, reads them through rank 0" {
+    local missing segment size view
+
+    missing=$(hosts_missing)
+    [ -z "$missing" ] || skip "no mount of a process's own: $missing"
+    make --ranks 12 --steps 2 --ops 4000
+    one_job
+    "$ROLLCALL" archive add --no-raw --root root --job j job >added
+    "$ROLLCALL" build --only analysis.db --root root -o one j
+    mkdir none zeros
+    cp -r root/segments damaged
+    for segment in root/segments/*; do
+        size=$(stat -c %s "$segment")
+        truncate -s "$size" "zeros/${segment##*/}"
+        dd if=/dev/zero of="damaged/${segment##*/}" bs=$((size / 3)) seek=1 \
+            count=1 conv=notrunc status=none
+    done
+    for view in none zeros damaged; do
+        # shellcheck disable=SC2016
+        ROLLCALL_TOGETHER=1 run mpirun -np 2 sh -c 'view=$1
+            shift
+            [ $OMPI_COMM_WORLD_RANK = 0 ] || exec unshare --mount sh -c "
+                mount --bind $view root/segments && exec \"\$@\"" - "$@"
+            exec "$@"' - $view "$ROLLCALL" build --only analysis.db --root root \
+            -o "$view.out" j
+        expect_status 0
+        is "rows with $view" "$(rows_of one)" "$(rows_of "$view.out")"
+        shows "reads through rank 0 what it cannot read itself of $PWD/root: "
+    done
+}
+
 # killed RANK: of two, in the middle of its reading
 killed ()
 {

@@ -16,6 +16,7 @@ int64_t ship_rank;
 off_t bad_from = -1;
 ino_t bad_file;
 pthread_barrier_t *meeting;
+_Thread_local bool met;
 
 ssize_t __real_pread (int fd, void *buf, size_t n, off_t at);
 ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at);
@@ -26,8 +27,6 @@ ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at)
 
     if (bad_from >= 0 && at + (off_t)n > bad_from &&
         (!bad_file || (fstat (fd, &st) == 0 && st.st_ino == bad_file))) {
-        static _Thread_local bool met;
-
         if (meeting && !met)
             (void)pthread_barrier_wait (meeting);
         met = true;

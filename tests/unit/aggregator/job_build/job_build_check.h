@@ -29,5 +29,6 @@ extern off_t bad_from;          // of a segment, whose disk gives no more bytes;
                                 // negative
 extern ino_t bad_file;          // only of this one, if not 0
 extern pthread_barrier_t *meeting;      // of the threads that get none; or NULL
+extern _Thread_local bool met;          // ... but for this one
 
 #endif
