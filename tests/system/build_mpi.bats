@@ -424,6 +424,15 @@ killed_at ()
             "$(rows_of "${out/$TMPDIR/../tmp.0}")"
         only_results "${out/$TMPDIR/../tmp.0}"
     done
+    # where hosts have one file, each writes to it; one that is copied in the end
+    # is in TMPDIR
+    mkdir shared.files
+    run mpirun_hosts -x LD_PRELOAD="$SHARED_FS_LIBRARY" -x SHARED_FS_TYPE=lustre \
+        -x SHARED_FS="$PWD/shared.files" -x TMPDIR="$PWD/shared.files" \
+        "$ROLLCALL" build --text --root "$TMPDIR/root" -o shared.files/out j
+    shows "5 of 7 present"
+    is "rows in one file" "$(rows_of one.built)" "$(rows_of shared.files/out)"
+    only_results shared.files/out
     # captures that all see, and those of one host
     run mpirun_hosts "$ROLLCALL" analyze -q -o out.all job
     is "rows of all" "$one" "$(rows_of out.all)"

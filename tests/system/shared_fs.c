@@ -1,5 +1,6 @@
 /* tests/system/shared_fs.c - a directory that seems to be on a shared file
- * system: $SHARED_FS, on hosts whose names begin with $SHARED_FS_HOST
+ * system: $SHARED_FS, on hosts whose names begin with $SHARED_FS_HOST; NFS, or
+ * Lustre if $SHARED_FS_TYPE is set
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -22,6 +23,6 @@ int statfs (const char *path, struct statfs *st)
     if (rc == 0 && dir && realpath (path, resolved) &&
         strncmp (resolved, dir, strlen (dir)) == 0 &&
         (!on || strncmp (host, on, strlen (on)) == 0))
-        st->f_type = 0x6969;    // NFS
+        st->f_type = getenv ("SHARED_FS_TYPE") ? 0x0bd00bd0 : 0x6969;
     return rc;
 }

@@ -374,6 +374,7 @@ static void test_file_systems (void **state)
     assert_int_equal (pages_sent (true, 0x0bd00bd0), 0);        // Lustre
     assert_true (pages_sent (true, 0x6969) > 0);                // NFS
     assert_true (pages_sent (true, 0x65735546) > 0);            // FUSE
+    assert_true (pages_sent (true, 0xaad7aaea) > 0);            // PanFS
     assert_int_equal (pages_sent (false, 0x6969), 0);           // one cache
 }
 
