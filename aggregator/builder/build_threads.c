@@ -340,6 +340,19 @@ static int first_error (struct builder *b, int rc, struct err *err)
     return of_members;
 }
 
+/* Whoever has begun is answered until it is done, whatever fails here: a question
+ * that is left over would be one of the next pass.
+ */
+static int start_and_serve (struct builder *b, struct err *err)
+{
+    int rc = start_workers (b, err), served;
+
+    if (rc < 0)
+        atomic_store (&b->cancel, true);
+    served = b->lead ? wait_members (b, rc < 0 ? NULL : err) : 0;
+    return rc < 0 ? rc : served;
+}
+
 int build_read (struct builder *b, struct err *err)
 {
     int rc;
@@ -351,9 +364,7 @@ int build_read (struct builder *b, struct err *err)
     share_out (b);
     rc = create_file_and_lead (b, err);
     if (rc == 0)
-        rc = start_workers (b, err);
-    if (rc == 0 && b->lead)
-        rc = wait_members (b, err);
+        rc = start_and_serve (b, err);
     if (rc < 0)
         atomic_store (&b->cancel, true);
     wait_workers (b);

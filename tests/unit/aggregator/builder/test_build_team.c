@@ -40,8 +40,11 @@ static struct {
     bool pair;                  // of two threads of the member one fails while
                                 // the other one reads
     bool late;                  // that one went on reading
-    long file_system;           // of its file; 0: that of /tmp
+    long file_system;           // of its file; 0: one that is not known
+    bool no_threads;            // rank 0 can start none
 } how;
+
+static pthread_t rank_0;        // the thread
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more_read = PTHREAD_COND_INITIALIZER;     // by the member
@@ -73,6 +76,15 @@ int statfs (const char *path, struct statfs *st)
     memset (st, 0, sizeof (*st));
     st->f_type = how.file_system;
     return 0;
+}
+
+int __real_thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg);
+int __wrap_thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg);
+
+int __wrap_thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg)
+{
+    return pthread_equal (pthread_self (), rank_0) && how.no_threads
+               ? -EAGAIN : __real_thread_start (thread, fn, arg);
 }
 
 /* ---- captures ---- */
@@ -287,6 +299,29 @@ static int build (const char *out, struct team *team, struct digest *rows,
     return rc;
 }
 
+/* Start a member. */
+static void begin_together (struct team *teams[2], pthread_t *thread)
+{
+    struct err err = { "" };
+
+    for (unsigned i = 0; i < 2; i++) {
+        if (team_begin (FAKE_DOOR, 2, how.orders[i], &never, &teams[i], &err) < 0)
+            fail_msg ("%s", err.text);
+    }
+    assert_int_equal (team_place (teams[1])->rank, 1);
+    assert_int_equal (thread_start (thread, member, teams[1]), 0);
+}
+
+static void end_together (struct team *teams[2], pthread_t thread)
+{
+    struct err err = { "" };
+
+    assert_int_equal (team_dismiss (teams[0], &err), 0);
+    (void)pthread_join (thread, NULL);
+    team_end (teams[0]);
+    team_end (teams[1]);
+}
+
 /* One with a member; the outcome of rank 0. */
 static int build_together (const char *out, struct digest *rows,
                            struct err *err)
@@ -295,23 +330,16 @@ static int build_together (const char *out, struct digest *rows,
     pthread_t thread;
     int rc;
 
-    for (unsigned i = 0; i < 2; i++) {
-        if (team_begin (FAKE_DOOR, 2, how.orders[i], &never, &teams[i], err) < 0)
-            fail_msg ("%s", err->text);
-    }
-    assert_int_equal (team_place (teams[1])->rank, 1);
-    assert_int_equal (thread_start (&thread, member, teams[1]), 0);
+    begin_together (teams, &thread);
     rc = build (out, teams[0], rows, err);
-    assert_int_equal (team_dismiss (teams[0], err), 0);
-    (void)pthread_join (thread, NULL);
-    team_end (teams[0]);
-    team_end (teams[1]);
+    end_together (teams, thread);
     return rc;
 }
 
 static int begin (void **state)
 {
     (void)state;
+    rank_0 = pthread_self ();
     memset (&how, 0, sizeof (how));
     how.sees = true;
     return 0;
@@ -446,6 +474,35 @@ static void test_other_order (void **state)
     assert_non_null (strstr (err.text, "another command line"));
 }
 
+/* A member that has begun is done before the pass is over: what it asks later
+ * would be asked of the next pass.
+ */
+static void test_no_thread (void **state)
+{
+    void *door = dlopen (FAKE_DOOR, RTLD_NOW);
+    const unsigned *questions = dlsym (door, "fake_questions");
+    unsigned before;
+    struct team *teams[2];
+    struct digest rows;
+    struct err err = { "" };
+    pthread_t thread;
+
+    (void)state;
+    assert_non_null (questions);
+    before = questions[TEAM_DONE];
+    begin_together (teams, &thread);
+    how.no_threads = true;
+    assert_int_equal (build ("none", teams[0], &rows, &err), -EAGAIN);
+    how.no_threads = false;
+    assert_non_null (strstr (err.text, "cannot start a thread"));
+    assert_int_equal (questions[TEAM_DONE], before + 1);
+    if (build ("together", teams[0], &rows, &err) < 0)
+        fail_msg ("%s", err.text);
+    end_together (teams, thread);
+    assert_int_equal (how.lead_read + how.member_read, CAPTURES - 1);
+    (void)dlclose (door);
+}
+
 static void test_door (void **state)
 {
     struct team *t = NULL;
@@ -470,6 +527,7 @@ int main (void)
         cmocka_unit_test_setup (test_failing_thread, begin),
         cmocka_unit_test_setup (test_other_order, begin),
         cmocka_unit_test_setup (test_door, begin),
+        cmocka_unit_test_setup (test_no_thread, begin),
     };
     int rc;
 
