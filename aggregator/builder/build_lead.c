@@ -145,6 +145,8 @@ int lead_finish (struct builder *b, struct err *err)
 
     if (!l)
         return 0;
+    if (l->inside > 0)
+        team_stray (team_of (b));
     rc = l->rc;
     *err = l->why;
     if (rc == 0 && b->file && l->pass.probe)

@@ -22,6 +22,7 @@ struct team {
     pthread_mutex_t lock;       // over MPI, among a member's threads
     struct buf in;              // of the lead: the question
     unsigned left;              // members that were not told that it is over
+    bool astray;                // some of them are not where they should be
 };
 
 void team_nap (unsigned *us, unsigned most_us)
@@ -238,9 +239,14 @@ int team_over (struct team *t, unsigned to, struct err *err)
     return team_answer (t, to, 0, NULL, NULL, err);
 }
 
+void team_stray (struct team *t)
+{
+    t->astray = true;
+}
+
 bool team_is_whole (const struct team *t)
 {
-    return t->left == t->place.size - 1;
+    return t->left == t->place.size - 1 && !t->astray;
 }
 
 int team_dismiss (struct team *t, struct err *err)

@@ -78,7 +78,11 @@ int team_over (struct team *t, unsigned to, struct err *err);
 
 int team_dismiss (struct team *t, struct err *err);
 
-/* Whether nobody was told so: else there is nothing more to build together. */
+/* Note that members are still at work on what the lead has given up; and whether
+ * nobody is, and nobody was told that it is over: else there is nothing more to
+ * build together.
+ */
+void team_stray (struct team *t);
 bool team_is_whole (const struct team *t);
 
 /* Sleep: at first short, then longer, up to 'most_us'. */

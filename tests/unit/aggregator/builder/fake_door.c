@@ -20,11 +20,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct message *waiting[TAGS];   // of each tag, the first one first
 static unsigned ranks;
 
-/* For tests: questions by their first byte; and that there are two hosts. */
+/* For tests: questions by their first byte; that there are two hosts; and that the
+ * lead gets no question.
+ */
 extern unsigned fake_questions[256];
-extern bool fake_hosts;
+extern bool fake_hosts, fake_cut;
 unsigned fake_questions[256];
-bool fake_hosts;
+bool fake_hosts, fake_cut;
 
 static int fake_begin (const atomic_bool *cancel, struct mpi_place *ret)
 {
@@ -64,7 +66,7 @@ static int fake_look (int tag, struct mpi_message *ret)
     if ((m = waiting[tag]))
         *ret = (struct mpi_message){ tag != 2, tag, m->size };
     (void)pthread_mutex_unlock (&lock);
-    return m != NULL;
+    return m && tag == 1 && fake_cut ? -EIO : m != NULL;
 }
 
 static int fake_receive (const struct mpi_message *m, void *bytes)

@@ -503,6 +503,29 @@ static void test_no_thread (void **state)
     (void)dlclose (door);
 }
 
+/* Who is still at work on a pass that was given up is not asked to another one. */
+static void test_stray (void **state)
+{
+    void *door = dlopen (FAKE_DOOR, RTLD_NOW);
+    bool *cut = dlsym (door, "fake_cut");
+    struct team *teams[2];
+    struct digest rows;
+    struct err err = { "" };
+    pthread_t thread;
+
+    (void)state;
+    assert_non_null (cut);
+    how.sees = false;
+    begin_together (teams, &thread);
+    assert_true (team_is_whole (teams[0]));
+    *cut = true;
+    assert_int_equal (build ("none", teams[0], &rows, &err), -EIO);
+    *cut = false;
+    assert_false (team_is_whole (teams[0]));
+    end_together (teams, thread);
+    (void)dlclose (door);
+}
+
 static void test_door (void **state)
 {
     struct team *t = NULL;
@@ -527,6 +550,7 @@ int main (void)
         cmocka_unit_test_setup (test_failing_thread, begin),
         cmocka_unit_test_setup (test_other_order, begin),
         cmocka_unit_test_setup (test_door, begin),
+        cmocka_unit_test_setup (test_stray, begin),
         cmocka_unit_test_setup (test_no_thread, begin),
     };
     int rc;
