@@ -85,7 +85,21 @@ static bool same_group (const struct comm_group *a, const struct comm_group *b)
                     a->nmembers * sizeof (*a->members)) == 0);
 }
 
-/* The entry of a group; a new one takes over what the group has.  NULL without
+/* Ranks may call one group by different names, or one does not name it.  The
+ * least name is kept, as captures come in any order.
+ */
+static void choose_name (struct comm_group *kept, struct comm_group *other)
+{
+    char *name = other->pg_name;
+
+    if (!name || !*name ||
+        (kept->pg_name && *kept->pg_name && strcmp (kept->pg_name, name) <= 0))
+        return;
+    other->pg_name = kept->pg_name;
+    kept->pg_name = name;
+}
+
+/* The entry of a group; it takes over what it needs of the group.  NULL without
  * memory.
  */
 static struct entry *intern (struct groups *g, struct comm_group *group)
@@ -98,8 +112,10 @@ static struct entry *intern (struct groups *g, struct comm_group *group)
     if (!chain)
         return NULL;
     for (e = chain->first; e; e = e->next) {
-        if (same_group (&e->g, group))
+        if (same_group (&e->g, group)) {
+            choose_name (&e->g, group);
             return e;
+        }
     }
     if (!(e = calloc (1, sizeof (*e))))
         return NULL;
@@ -221,7 +237,9 @@ static int compare_entries (const void *pa, const void *pb)
     }
     if (a->g.nmembers != b->g.nmembers)
         return a->g.nmembers < b->g.nmembers ? -1 : 1;
-    return !a->g.id - !b->g.id;
+    if (!a->g.id || !b->g.id)
+        return !a->g.id - !b->g.id;
+    return strcmp (a->g.id, b->g.id);           // of one hash
 }
 
 static const char *type_of (const struct entry *e)

@@ -1,7 +1,9 @@
 /* aggregator/builder/groups.h - the communicator groups of a whole job
  *
  * Every capture names the groups of its own rank; here each group is kept once.
- * Groups with the same name are told apart by their members.
+ * Groups with the same name are told apart by their members.  Of what programs
+ * call a group (pg_name) the least text that is not empty is kept: that of all
+ * captures that were added so far, in any order.
  */
 #ifndef ROLLCALL_BUILDER_GROUPS_H
 #define ROLLCALL_BUILDER_GROUPS_H

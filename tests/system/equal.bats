@@ -25,6 +25,34 @@ rows_of ()                          # RESULT: the SHA-256 of its rows
     [ "$one" != "$(rows_of other)" ]
 }
 
+# The first rank takes longest, and calls its groups by later names; others come
+# first with theirs, and one has none.
+@test "a result is the same whatever each rank calls its groups" {
+    local n one
+
+    make --ranks 8 --steps 1 --ops 4000 --only-rank 0
+    "$CAPTURE_MAKER" --quiet --ranks 8 --steps 1 --ops 8 --skip-ranks 0 job
+    sed -i 's/"group_name": *"/&z/g' "$(capture_of 0)/profiler_metadata.json"
+    sed -i 's/"group_name": *"[^"]*"/"group_name": ""/g' \
+        "$(capture_of 5)/profiler_metadata.json"
+    "$ROLLCALL" analyze -q -j 1 -o one job
+    one=$(rows_of one)
+    is "names that are not the least" 0 "$(sqlite3 \
+        one/cluster_analysis_output/analysis.db "SELECT count(*) FROM CommGroup
+        WHERE pg_name='' OR (pg_name LIKE 'z%' AND size > 1)")"
+    for n in 4 2 4 8 4; do
+        "$ROLLCALL" analyze -q -j $n -o other job
+        is "rows of $n threads" "$one" "$(rows_of other)"
+    done
+    one_job
+    "$ROLLCALL" archive add --no-raw --root root --job j job >added
+    "$ROLLCALL" build --root root -j 1 -o one j >/dev/null
+    for n in 4 8 4; do
+        "$ROLLCALL" build --root root -j $n -o other j >/dev/null
+        is "rows of $n threads" "$(rows_of one)" "$(rows_of other)"
+    done
+}
+
 @test "a result of the archive is that of the service" {
     local n
 

@@ -50,8 +50,8 @@ static void add (struct groups *g, int64_t rank, bool metadata, int32_t a,
     add_of (g, rank, (int32_t[]){ a, b }, metadata ? 2 : 0, used);
 }
 
-/* What is written, one line a member: "id group_id type rank". */
-static void check (struct groups *g, const char *want)
+/* One text of what is written, by a query. */
+static void check_query (struct groups *g, const char *query, const char *want)
 {
     struct err err = { "" };
     sqlite3_stmt *st = NULL;
@@ -63,15 +63,20 @@ static void check (struct groups *g, const char *want)
         " size INTEGER); CREATE TABLE CommGroupMember (comm_group INTEGER,"
         " group_rank INTEGER, rank INTEGER)", &err), 0);
     assert_int_equal (groups_write (g, db, &err), 0);
-    assert_int_equal (db_prepare (db, "SELECT group_concat(id || ' ' ||"
-        " ifnull(group_id, '-') || ' ' || ifnull(type, '-') || ' ' || rank,"
-        " ';') FROM CommGroup JOIN CommGroupMember ON comm_group=id", &st,
-        &err), 0);
+    assert_int_equal (db_prepare (db, query, &st, &err), 0);
     assert_int_equal (sqlite3_step (st), SQLITE_ROW);
     assert_string_equal ((const char *)sqlite3_column_text (st, 0), want);
     (void)sqlite3_finalize (st);
     (void)sqlite3_close (db);
     groups_destroy (g);
+}
+
+/* What is written, one line a member: "id group_id type rank". */
+static void check (struct groups *g, const char *want)
+{
+    check_query (g, "SELECT group_concat(id || ' ' || ifnull(group_id, '-') ||"
+        " ' ' || ifnull(type, '-') || ' ' || rank, ';') FROM CommGroup JOIN"
+        " CommGroupMember ON comm_group=id", want);
 }
 
 static void test_once (void **state)
@@ -143,6 +148,44 @@ static void test_seen_in_two (void **state)
               "3 - collective 5;3 - collective 7");
 }
 
+/* The ranks of a group call it by these names, in this order. */
+static void check_names (const char *const *names, size_t n, const char *want)
+{
+    struct groups *g = groups_create ();
+    struct group_list lists[4];
+    struct err err = { "" };
+
+    for (size_t i = 0; i < n; i++) {
+        int32_t *members = calloc (2, sizeof (*members));
+        struct capture c;
+
+        assert_non_null (members);
+        members[1] = 1;
+        capture_init (&c);
+        assert_int_equal (capture_add_group (&c, "group_name_0", names[i],
+                                             members, 2, &err), 0);
+        assert_int_equal (groups_add (g, &c, (int64_t)i % 2, NULL, 0, &lists[i],
+                                      &err), 0);
+        capture_fini (&c);
+    }
+    for (size_t i = 0; i < n; i++) {            // all lists say the same
+        assert_string_equal (lists[i].list[0]->pg_name, want);
+        free (lists[i].list);
+    }
+    check_query (g, "SELECT group_concat(pg_name, ';') FROM CommGroup", want);
+}
+
+static void test_names (void **state)
+{
+    (void)state;
+    check_names ((const char *[]){ "dp", "tp" }, 2, "dp");
+    check_names ((const char *[]){ "tp", "dp" }, 2, "dp");
+    check_names ((const char *[]){ "", "tp" }, 2, "tp");
+    check_names ((const char *[]){ "tp", "" }, 2, "tp");
+    check_names ((const char *[]){ "", "tp", "", "dp" }, 4, "dp");
+    check_names ((const char *[]){ "", "" }, 2, "");
+}
+
 static void test_only_seen (void **state)
 {
     struct groups *g = groups_create ();
@@ -162,6 +205,7 @@ int main (void)
         cmocka_unit_test (test_one_rank_differs),
         cmocka_unit_test (test_seen),
         cmocka_unit_test (test_seen_in_two),
+        cmocka_unit_test (test_names),
         cmocka_unit_test (test_only_seen),
     };
 
