@@ -8,7 +8,7 @@
 #include "job_build/job_build.h"
 
 struct build_options {
-    const char *root, *state, *out, *only;
+    const char *root, *state, *out, *only, *share;
     unsigned wanted;
     int64_t threads, world_size, max_ranks, at_once;
     struct cli_derive_options derive;
@@ -44,6 +44,19 @@ int build_ledger_note (struct build_ledger *l, const char *job,
                        const struct build_outcome *o, struct err *err);
 
 #define BUILD_NOT_NOTED "job %s: the ledger cannot be told of its result, so " \
+/* Of so many shares one: each job of a root is in one of them, by its name. */
+struct build_share {
+    uint64_t index, count;
+};
+
+/* The share of --share; of a task of an array of Slurm that builds elsewhere; or
+ * else 0/1, all jobs.  -EINVAL, with a sentence: there is no such share, or it
+ * cannot be told which one the task has.
+ */
+int build_share_read (const struct build_options *opt, struct build_share *ret,
+                      struct err *err);
+bool build_share_has (const struct build_share *s, const char *job);
+
     "that it will be built again: %s"
 
 /* Build one job into 'out' and say it: 'brief' in one line, else with all of

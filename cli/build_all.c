@@ -8,7 +8,6 @@
 #include "build.h"
 #include "mpi/team_verb.h"
 
-#include "base/texts.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "store/db.h"
@@ -37,6 +36,7 @@ struct builder_process {
 struct build_all {
     const struct build_options *opt;
     const struct derive_options *derive;
+    struct build_share share;   // of the jobs
     struct build_ledger to;     // NULL: results go elsewhere
     char **jobs;                // that need it
     size_t njobs, all;
@@ -83,31 +83,12 @@ static bool is_of_this_version (const char *dir)
     return same;
 }
 
-/* A task of an array of Slurm has its share of the jobs, whichever arrive
- * meanwhile.  In the root itself only one process may build.
- */
-static bool is_of_this_task (const struct build_options *opt, const char *job)
-{
-    const char *names[] = { "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN",
-                            "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT" };
-    int64_t v[4];
-
-    for (size_t i = 0; i < 4; i++) {
-        const char *text = getenv (names[i]);
-
-        if (!opt->out || !text || units_int (text, i > 1, INT32_MAX, &v[i]) < 0)
-            return true;
-    }
-    return (int64_t)(texts_hash (job, strlen (job)) % (uint64_t)v[3]) ==
-           (v[0] - v[1]) / v[2];
-}
-
 static int choose_job (void *arg, const struct ledger_job *j)
 {
     struct choosing *c = arg;
     char dir[PATH_MAX];
 
-    if (!is_of_this_task (c->b->opt, j->id))
+    if (!build_share_has (&c->b->share, j->id))
         return 0;
     c->b->all++;
     result_of (c->b->opt, c->root, j->id, dir);
@@ -348,6 +329,9 @@ static int build_chosen (struct build_all *b)
         status = cli_team ? run_together (b) : run_jobs (b);
     if (status)
         return status;
+    if (b->share.count > 1)
+        (void)printf ("share %llu/%llu: ", (unsigned long long)b->share.index,
+                      (unsigned long long)b->share.count);
     (void)printf ("%zu of %zu job%s built%s\n", b->built, b->all,
                   units_s (b->all), b->njobs < b->all
                                         ? "; the others are up to date" : "");
@@ -363,7 +347,9 @@ int build_every_job (const struct build_options *opt,
                      const struct derive_options *derive)
 {
     struct build_all b = { .opt = opt, .derive = derive };
-    int status = choose_jobs (&b);
+    struct err err = { "" };
+    int status = build_share_read (opt, &b.share, &err) < 0
+                     ? FAIL (EXIT_USAGE, "%s", err.text) : choose_jobs (&b);
 
     if (status == 0)
         status = build_chosen (&b);

@@ -23,6 +23,11 @@ static const struct option_spec options[] = {
       "--threads processors."),
     CLI_FOREIGN_OPTION (struct build_options, foreign),
     MAX_RANKS_OPTION (struct build_options, max_ranks),
+    OPTION_BESIDE ("all", TEXT, "share", struct build_options, share, "I/N",
+      NULL, NULL,
+      "With --all: of N shares of the jobs only share I. Shares 0/N to (N-1)/N "
+      "have all jobs together, each in one of them, by its name. Without it: "
+      "all, or with --out in a task of an array of Slurm the task's share."),
     RESULTS_OPTION (struct build_options),
     CLI_DERIVE_OPTIONS (struct build_options, derive),
     CLI_FORMAT_OPTIONS (struct build_options),

@@ -276,6 +276,17 @@ SCRIPT
     eventually no_slurm_job
     is "jobs" "j k" "$(cd array && echo *)"
     is "builds" 2 "$(cat batch.?.out | grep -c present)"
+    # some of its tasks again
+    rm -r array
+    sbatch --array=1,2,9 -n 1 -o 'uneven.%a.out' batch.sh
+    eventually no_slurm_job
+    is "refusals" 3 "$(cat uneven.?.out | grep -c "not evenly spaced")"
+    [ ! -e array ]
+    printf '#!/bin/sh\n%s build --all --root root -o array --share %s/2\n' \
+        "$ROLLCALL" '$SLURM_ARRAY_TASK_ID' >batch.sh
+    sbatch --array=0,1 -n 1 -o 'share.%a.out' batch.sh
+    eventually no_slurm_job
+    is "jobs of two shares" "j k" "$(cd array && echo *)"
 }
 
 # ---- a job that is ended ----
