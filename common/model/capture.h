@@ -42,7 +42,7 @@ extern int64_t capture_world_max;
     { "max-ranks", 0, OPTION_INT, offsetof (type, member), "N", "131072", \
       "ROLLCALL_MAX_RANKS", 1, CAPTURE_WORLD_LIMIT, \
       "Refuse ranks from N on, and larger numbers of ranks, whoever says them. " \
-      "Each rank that is expected takes 200 bytes of memory.", NULL }
+      "Each expected rank takes 200 bytes, its capture 6 KiB in a build.", NULL }
 
 enum capture_state {
     CAPTURE_COLLECTING,         // the profiler is still at it
