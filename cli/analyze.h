@@ -57,6 +57,7 @@ struct analyze_options {
     struct cli_derive_options derive;
     const char *job;            // INDEX or PREFIX
     bool all_jobs, list_jobs, foreign, json, text, quiet, verbose;
+    bool own_threads;           // nobody said how many
 };
 
 struct analysis {

@@ -97,6 +97,7 @@ static struct build_job job_of (struct analysis *a)
 {
     a->remote = (struct build_remote){
         .team = cli_team, .settings = settings, .order = order, .took = took,
+        .own_threads = a->opt.own_threads,
     };
     return (struct build_job){
         .remote = cli_team ? &a->remote : NULL,

@@ -13,6 +13,7 @@ struct build_options {
     int64_t threads, world_size, max_ranks, at_once;
     struct cli_derive_options derive;
     bool foreign, json, text, all;
+    bool own_threads;           // nobody said how many
 };
 
 extern const struct command_spec build_command;
@@ -43,7 +44,6 @@ void build_ledger_close (struct build_ledger *l);
 int build_ledger_note (struct build_ledger *l, const char *job,
                        const struct build_outcome *o, struct err *err);
 
-#define BUILD_NOT_NOTED "job %s: the ledger cannot be told of its result, so " \
 /* Of so many shares one: each job of a root is in one of them, by its name. */
 struct build_share {
     uint64_t index, count;
@@ -57,6 +57,7 @@ int build_share_read (const struct build_options *opt, struct build_share *ret,
                       struct err *err);
 bool build_share_has (const struct build_share *s, const char *job);
 
+#define BUILD_NOT_NOTED "job %s: the ledger cannot be told of its result, so " \
     "that it will be built again: %s"
 
 /* Build one job into 'out' and say it: 'brief' in one line, else with all of

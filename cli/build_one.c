@@ -86,6 +86,7 @@ static int prepare (const struct build_options *opt, struct job_build *b,
     how->cancel = &cli_cancelled;
     how->digest = !opt->out;
     how->team = cli_team;
+    how->own_threads = opt->own_threads;
     how->progress = progress->shown ? cli_progress_build : NULL;
     how->progress_arg = progress;
     roster_init (roster);

@@ -12,8 +12,10 @@ static const struct option_spec options[] = {
       "0", NULL, 0, CAPTURE_WORLD_LIMIT,
       "Expect ranks 0 to N-1, whatever agents reported; 0: the number that "
       "agents and captures report."),
-    OPTION_NUMBER ("threads", 'j', struct build_options, threads, "N", "2",
-      "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a job's build."),
+    OPTION_NUMBER ("threads", 'j', struct build_options, threads, "N", NULL,
+      "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX,
+      "Threads of a job's build, on each host. Without it: 2, or, if mpirun has "
+      "started several processes, as many as the host has processors."),
     OPTION_SWITCH ("all", 'a', struct build_options, all,
       "Build each job whose result is missing, was not finished, lacks something "
       "that was delivered, or is of another version of rollcall."),
@@ -21,13 +23,13 @@ static const struct option_spec options[] = {
       "0", NULL,
       0, BUILD_THREADS_MAX, "With --all: so many jobs at once; 0: one for each "
       "--threads processors."),
-    CLI_FOREIGN_OPTION (struct build_options, foreign),
-    MAX_RANKS_OPTION (struct build_options, max_ranks),
     OPTION_BESIDE ("all", TEXT, "share", struct build_options, share, "I/N",
       NULL, NULL,
       "With --all: of N shares of the jobs only share I. Shares 0/N to (N-1)/N "
       "have all jobs together, each in one of them, by its name. Without it: "
       "all, or with --out in a task of an array of Slurm the task's share."),
+    CLI_FOREIGN_OPTION (struct build_options, foreign),
+    MAX_RANKS_OPTION (struct build_options, max_ranks),
     RESULTS_OPTION (struct build_options),
     CLI_DERIVE_OPTIONS (struct build_options, derive),
     CLI_FORMAT_OPTIONS (struct build_options),

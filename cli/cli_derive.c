@@ -1,11 +1,11 @@
 /* cli/cli_derive.c - command-line options for derived tables */
 #include "cli_derive.h"
 
+#include "base/thread.h"
 #include "builder/build.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 int cli_derive_read (const struct command_spec *c,
                      const struct cli_derive_options *opt,
@@ -43,7 +43,7 @@ void cli_derive_fini (struct cli_derive *d)
 
 unsigned cli_processors (void)
 {
-    long n = sysconf (_SC_NPROCESSORS_ONLN);
+    unsigned n = thread_processors ();
 
-    return n < 1 ? 1 : n > BUILD_THREADS_MAX ? BUILD_THREADS_MAX : (unsigned)n;
+    return n > BUILD_THREADS_MAX ? BUILD_THREADS_MAX : n;
 }

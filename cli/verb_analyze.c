@@ -279,7 +279,8 @@ int verb_analyze (int argc, char **argv)
                      analyze_command.name, analyze_command.usage);
     if (a.opt.steps && steps_parse (a.opt.steps, &a.steps, &err) < 0)
         return FAIL (EXIT_USAGE, "--steps: %s", err.text);
-    if (a.opt.threads == 0)
+    a.opt.own_threads = a.opt.threads == 0;
+    if (a.opt.own_threads)
         a.opt.threads = cli_processors ();
     for (int i = rest; i < argc; i++) {
         size_t n = strlen (argv[i]);

@@ -4,9 +4,12 @@
 #include "build.h"
 
 #include "archive/root_control.h"
+#include "mpi/team_verb.h"
 #include "store/fileio.h"
 
 #include <errno.h>
+
+#define BUILD_THREADS_ALONE 2
 
 #define FAIL(status, ...) cli_fail (&build_command, status, __VA_ARGS__)
 
@@ -96,6 +99,16 @@ static int check_operands (const struct build_options *opt, int n,
     return 0;
 }
 
+/* Alone it is modest, as an aggregator beside it is; who starts processes wants
+ * their processors.
+ */
+static void choose_threads (struct build_options *opt)
+{
+    opt->own_threads = opt->threads == 0;
+    if (opt->own_threads)
+        opt->threads = cli_team ? cli_processors () : BUILD_THREADS_ALONE;
+}
+
 int verb_build (int argc, char **argv)
 {
     struct build_options opt = { .root = NULL };
@@ -105,6 +118,7 @@ int verb_build (int argc, char **argv)
 
     if (!cli_options (&build_command, argc, argv, &opt, &rest, &status))
         return status;
+    choose_threads (&opt);
     capture_world_max = opt.max_ranks;
     if (opt.world_size > capture_world_max)
         return FAIL (EXIT_USAGE, "--world-size is more than --max-ranks");

@@ -317,8 +317,7 @@ static int fill_piece (void *state, size_t piece, struct err *err)
 /* Threads that have some pieces each. */
 static unsigned threads_for (const struct archive *a, size_t pieces)
 {
-    long n = a->threads > 0 ? (long)a->threads
-                            : sysconf (_SC_NPROCESSORS_ONLN);
+    long n = a->threads > 0 ? (long)a->threads : (long)thread_processors ();
     size_t most = pieces / MIN_PIECES;
 
     n = n < ARCHIVE_THREADS ? n : ARCHIVE_THREADS;

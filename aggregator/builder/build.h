@@ -52,6 +52,8 @@ struct build_remote {
     // bytes of what a member cannot see; NULL: it takes no part then
     int (*read) (void *arg, size_t source, void *out, size_t n, uint64_t at,
                  struct err *err);
+    bool own_threads;           // each host has as many threads as processors;
+                                // else job->threads, which its processes divide
 };
 
 struct build_progress {

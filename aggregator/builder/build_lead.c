@@ -114,6 +114,7 @@ int lead_begin (struct builder *b, struct err *err)
     const struct build_remote *remote = b->job->remote;
     const struct mpi_place *place = team_place (remote->team);
     struct lead *l = b->lead = calloc (1, sizeof (*l));
+    unsigned host = remote->own_threads ? 0 : b->threads, n;
     int rc = 0;
 
     if (!l)
@@ -121,10 +122,11 @@ int lead_begin (struct builder *b, struct err *err)
     buf_init (&l->settings, TEAM_MESSAGE_MAX);
     buf_init (&l->order, TEAM_MESSAGE_MAX);
     buf_init (&l->out, TEAM_MESSAGE_MAX);
-    b->nworkers = b->threads / place->here > 0 ? b->threads / place->here : 1;
+    n = team_threads (place, host);
+    b->nworkers = n < b->threads ? n : b->threads;
     b->readers = b->nworkers * place->size;
     l->pass = (struct team_pass){ .rows = b->out != NULL,
-                                  .threads = b->threads,
+                                  .threads = host,
                                   .world_max = (uint32_t)capture_world_max };
     if (b->out)
         rc = make_probe (b, err);

@@ -432,18 +432,11 @@ static int say_done (struct pass *p, const struct member_thread *threads,
     return rc;
 }
 
-static unsigned threads_here (const struct pass *p)
-{
-    unsigned n = p->what.threads / team_place (p->team)->here;
-
-    return n < 1 ? 1 : n > BUILD_THREADS_MAX ? BUILD_THREADS_MAX : n;
-}
-
 static int do_pass (struct pass *p, struct err *err)
 {
     struct member_thread threads[BUILD_THREADS_MAX] = { { .rc = 0 } };
     struct err why = { "" };
-    unsigned n = threads_here (p);
+    unsigned n = team_threads (team_place (p->team), p->what.threads);
     bool part = false;
     int rc = open_pass (p, &part, &why);
 

@@ -1,6 +1,9 @@
 /* aggregator/builder/team.c - processes of one launch that build together */
 #include "builder/team.h"
 
+#include "base/thread.h"
+#include "builder/build.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -24,6 +27,13 @@ struct team {
     unsigned left;              // members that were not told that it is over
     bool astray;                // some of them are not where they should be
 };
+
+unsigned team_threads (const struct mpi_place *p, unsigned host)
+{
+    unsigned n = (host > 0 ? host : thread_processors ()) / p->here;
+
+    return n < 1 ? 1 : n > BUILD_THREADS_MAX ? BUILD_THREADS_MAX : n;
+}
 
 void team_nap (unsigned *us, unsigned most_us)
 {

@@ -27,6 +27,12 @@ enum team_word {
     TEAM_READ, TEAM_CAPTURE, TEAM_LEAVES, TEAM_DONE, TEAM_WORDS
 };
 
+/* How many threads this process has in a build: its share of 'host', as the
+ * processes of a host divide what is for the host; 0: of as many as there are
+ * processors.  1 to BUILD_THREADS_MAX.
+ */
+unsigned team_threads (const struct mpi_place *p, unsigned host);
+
 /* What all processes of a team have to be told alike, and this process was. */
 uint64_t team_order (const struct team *t);
 

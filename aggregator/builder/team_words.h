@@ -37,7 +37,7 @@ struct team_pass {
     char path[PATH_MAX];        // of the file
     uint32_t page_size, probe;  // the page that has the bytes of 'nonce'
     uint8_t nonce[TEAM_PROBE];
-    uint32_t threads;           // of a host
+    uint32_t threads;           // of a host; 0: one for each processor
     uint32_t world_max;         // capture_world_max
     struct wire settings;       // borrowed: struct build_remote
 };

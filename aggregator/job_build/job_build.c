@@ -166,7 +166,7 @@ static int build_below (struct job_build *b, const struct tree *out,
     };
     const struct build_remote remote = {
         b->how.team, job_build_settings, job_build_order, job_build_took,
-        job_build_bytes,
+        job_build_bytes, b->how.own_threads,
     };
     const struct build_progress beside = { .phase = RESULTS_PHASE };
     struct publish p;

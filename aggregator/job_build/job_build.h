@@ -47,6 +47,7 @@ struct job_build_options {
                                 // job_build_cancel
     struct team *team;          // other processes that read, with the functions
                                 // of job_member.h; or NULL
+    bool own_threads;           // of it: struct build_remote
     bool digest;                // compute job_build_rows
     build_progress_fn *progress;        // as in struct build_job, and the phase
     void *progress_arg;         // in which files beside analysis.db are made

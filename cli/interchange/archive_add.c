@@ -11,6 +11,7 @@
 #include "archive_add_private.h"
 
 #include "archive/audit.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "discovery/raw_files.h"
@@ -176,7 +177,7 @@ static int open_writers (struct adding_all *all, struct err *err)
 {
     const struct archive_options *opt = all->a->opt;
     enum chunk_codec codec = CODEC_LZ4;
-    int64_t n = opt->threads > 0 ? opt->threads : sysconf (_SC_NPROCESSORS_ONLN);
+    int64_t n = opt->threads > 0 ? opt->threads : thread_processors ();
     int rc = pack_parse_codec (opt->compress, &codec, err);
 
     all->threads = n < 1                 ? 1

@@ -1,10 +1,14 @@
-/* common/base/thread.c - start a thread with all signals blocked */
+/* common/base/thread.c - threads with all signals blocked, and how many of them */
 #include "base/thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#define PROCESSORS_MAX 8192     // that a mask has room for: Linux has no more
 
 int thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg)
 {
@@ -16,6 +20,17 @@ int thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg)
     rc = -pthread_create (thread, NULL, fn, arg);
     (void)pthread_sigmask (SIG_SETMASK, &old, NULL);
     return rc;
+}
+
+unsigned thread_processors (void)
+{
+    const size_t size = CPU_ALLOC_SIZE (PROCESSORS_MAX);
+    cpu_set_t *mask = CPU_ALLOC (PROCESSORS_MAX);
+    long n = mask && sched_getaffinity (0, size, mask) == 0
+                 ? CPU_COUNT_S (size, mask) : sysconf (_SC_NPROCESSORS_ONLN);
+
+    CPU_FREE (mask);
+    return n < 1 ? 1 : (unsigned)n;
 }
 
 /* ---- pieces of work ---- */

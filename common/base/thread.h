@@ -12,6 +12,11 @@
  */
 int thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg);
 
+/* How many processors this process may use, 1 at least: a launcher, taskset or a
+ * set of a control group leaves it some of those that there are.
+ */
+unsigned thread_processors (void);
+
 /* Do n pieces of work in one thread or more, each with a state of its own: 'work'
  * in any order and at the same time, then 'in_turn' (which may be NULL) for one
  * piece at a time, in the order of their numbers, by the thread that did the

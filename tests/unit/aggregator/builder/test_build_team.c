@@ -18,6 +18,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
@@ -42,6 +43,9 @@ static struct {
     bool late;                  // that one went on reading
     long file_system;           // of its file; 0: one that is not known
     bool no_threads;            // rank 0 can start none
+    int processors;             // of each host
+    bool own_threads;           // as many threads
+    atomic_uint member_threads;
 } how;
 
 static pthread_t rank_0;        // the thread
@@ -78,11 +82,23 @@ int statfs (const char *path, struct statfs *st)
     return 0;
 }
 
+int sched_getaffinity (pid_t pid, size_t size, cpu_set_t *mask)
+{
+    (void)pid;
+    CPU_ZERO_S (size, mask);
+    for (int i = 0; i < how.processors; i++)
+        CPU_SET_S ((size_t)i, size, mask);
+    return 0;
+}
+
+static _Thread_local bool is_member;
+
 int __real_thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg);
 int __wrap_thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg);
-
 int __wrap_thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg)
 {
+    if (is_member)
+        atomic_fetch_add (&how.member_threads, 1);
     return pthread_equal (pthread_self (), rank_0) && how.no_threads
                ? -EAGAIN : __real_thread_start (thread, fn, arg);
 }
@@ -242,6 +258,7 @@ static void *member (void *arg)
     };
     struct err err = { "" };
 
+    is_member = true;
     if (build_member_run (arg, &reads, &never, &err) < 0)
         fail_msg ("%s", err.text);
     return NULL;
@@ -268,7 +285,7 @@ static int build (const char *out, struct team *team, struct digest *rows,
                   struct err *err)
 {
     const struct build_remote remote = { team, settings, order, took,
-                                         read_bytes };
+                                         read_bytes, how.own_threads };
     struct select_item items[CAPTURES];
     struct build_result result = { .rows = 0 };
     struct build_job job = {
@@ -461,6 +478,45 @@ static void test_failing_thread (void **state)
     }
 }
 
+static void check_threads (unsigned processes, unsigned host, unsigned want)
+{
+    const struct mpi_place p = { 0, 4 * processes, processes, true };
+
+    assert_int_equal (team_threads (&p, host), want);
+}
+
+static unsigned threads_of_member (bool own, int processors)
+{
+    struct err err = { "" };
+    unsigned sent;
+
+    (void)begin (NULL);
+    how.own_threads = own;
+    how.processors = processors;
+    if (build_apart (true, &sent, &err) < 0)
+        fail_msg ("%s", err.text);
+    return how.member_threads;
+}
+
+/* Unless somebody says how many there are to be, a host has as many as it has
+ * processors.
+ */
+static void test_threads (void **state)
+{
+    (void)state;
+    how.processors = 12;
+    check_threads (1, 0, 12);
+    check_threads (3, 0, 4);
+    check_threads (16, 0, 1);
+    check_threads (3, 6, 2);
+    check_threads (3, 2, 1);
+    how.processors = 256;
+    check_threads (1, 0, BUILD_THREADS_MAX);
+    check_threads (8, 0, 32);
+    assert_int_equal (threads_of_member (true, 5), 5);
+    assert_int_equal (threads_of_member (false, 5), 2);
+}
+
 /* Processes that are to do different things would leave some undone. */
 static void test_other_order (void **state)
 {
@@ -548,6 +604,7 @@ int main (void)
         cmocka_unit_test_setup (test_sees_nothing, begin),
         cmocka_unit_test_setup (test_failures, begin),
         cmocka_unit_test_setup (test_failing_thread, begin),
+        cmocka_unit_test_setup (test_threads, begin),
         cmocka_unit_test_setup (test_other_order, begin),
         cmocka_unit_test_setup (test_door, begin),
         cmocka_unit_test_setup (test_stray, begin),

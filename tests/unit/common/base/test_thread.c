@@ -9,6 +9,7 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -224,6 +225,24 @@ static void test_signals (void **state)
                       sigismember (&after, SIGTERM));
 }
 
+/* Those that are left to this process, not those of the machine. */
+static void test_processors (void **state)
+{
+    cpu_set_t all, one;
+    unsigned n;
+
+    (void)state;
+    assert_int_equal (sched_getaffinity (0, sizeof (all), &all), 0);
+    assert_int_equal (thread_processors (), CPU_COUNT (&all));
+    CPU_ZERO (&one);
+    for (n = 0; !CPU_ISSET (n, &all); n++)
+        ;
+    CPU_SET (n, &one);
+    assert_int_equal (sched_setaffinity (0, sizeof (one), &one), 0);
+    assert_int_equal (thread_processors (), 1);
+    assert_int_equal (sched_setaffinity (0, sizeof (all), &all), 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +252,7 @@ int main (void)
         cmocka_unit_test (test_no_turns),
         cmocka_unit_test (test_failing_turn),
         cmocka_unit_test (test_signals),
+        cmocka_unit_test (test_processors),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
