@@ -329,15 +329,28 @@ static int divide (struct builder *b, struct err *err)
     return rc;
 }
 
+/* Other builds wait from now on. */
+static int choose_place (struct builder *b, struct build_result *ret,
+                         struct err *err)
+{
+    int rc;
+
+    build_report (b, "writing it to disk");
+    rc = split_bring (&b->split, b->out, b->job->cancel, err);
+    if (rc == 0)
+        rc = publish_bring (b->out, b->path, b->job->cancel, err);
+    return rc < 0 ? rc : publish_choose (b->out, b->job->job_id,
+                                         *b->began ? b->began : NULL,
+                                         ret->newer, err);
+}
+
 static int put_in_place (struct builder *b, struct build_result *ret,
                          struct err *err)
 {
     char old[PATH_MAX];
     int rc;
 
-    if ((rc = publish_choose (b->out, b->job->job_id,
-                              *b->began ? b->began : NULL, ret->newer,
-                              err)) < 0)
+    if ((rc = choose_place (b, ret, err)) < 0)
         return rc;
     if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir.path,
                       BUILD_DB_NAME))
@@ -345,13 +358,12 @@ static int put_in_place (struct builder *b, struct build_result *ret,
                         b->out->dir.path);
     if ((rc = publish_path (b->out, BUILD_DB_NAME, old, err)) < 0)
         return rc;
-    build_report (b, "writing it to disk");
     // a COMMAND that did not start must not replace an earlier result
     b->out->keep = ret->rows == 0 && publish_has_rows (old);
-    rc = split_finish (&b->split, b->out, err);
+    rc = split_finish (&b->split, b->out, b->job->cancel, err);
     if (rc == 0)
         rc = publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
-                             ret->kept, err);
+                             b->job->cancel, ret->kept, err);
     parts_clean (b->out);
     if (rc == 0 && b->job->state)
         leave_state (b);

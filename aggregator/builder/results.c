@@ -81,7 +81,8 @@ static int make_text (struct maker *m, unsigned i, struct result_file *f,
     if (rc == 0)
         rc = name_file (m, name, f, err);
     return rc < 0 ? rc : publish_finish (m->out, temp, name,
-                                         cluster_text_is_ours, f->kept, err);
+                                         cluster_text_is_ours, m->cancel,
+                                         f->kept, err);
 }
 
 static int make_texts (struct maker *m, struct err *err)
@@ -140,8 +141,8 @@ static int make_page (struct maker *m, struct err *err)
     if (rc == 0)
         rc = name_file (m, PAGE_NAME, f, err);
     if (rc == 0)
-        rc = publish_finish (m->out, t->temp, PAGE_NAME, page_is_ours, f->kept,
-                             err);
+        rc = publish_finish (m->out, t->temp, PAGE_NAME, page_is_ours,
+                             m->cancel, f->kept, err);
     m->ret->n += rc == 0;
     return rc;
 }

@@ -423,8 +423,23 @@ static bool is_ours (const char *path)
     return true;                // the name has a number of this build
 }
 
+int split_bring (const struct split *d, struct publish *out,
+                 const atomic_bool *cancel, struct err *err)
+{
+    char name[NAME_MAX + 1], temp[PATH_MAX];
+    int rc = 0;
+
+    for (unsigned part = 1; part <= d->n && rc == 0; part++) {
+        parts_name (name, d->id, part);
+        rc = publish_temp (out, name, 0, temp, err);
+        if (rc == 0)
+            rc = publish_bring (out, temp, cancel, err);
+    }
+    return rc;
+}
+
 int split_finish (const struct split *d, struct publish *out,
-                  struct err *err)
+                  const atomic_bool *cancel, struct err *err)
 {
     char name[NAME_MAX + 1], temp[PATH_MAX], kept[PATH_MAX];
     int rc = 0;
@@ -433,7 +448,7 @@ int split_finish (const struct split *d, struct publish *out,
         parts_name (name, d->id, part);
         rc = publish_temp (out, name, 0, temp, err);
         if (rc == 0)
-            rc = publish_finish (out, temp, name, is_ours, kept, err);
+            rc = publish_finish (out, temp, name, is_ours, cancel, kept, err);
     }
     return rc;
 }

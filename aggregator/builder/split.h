@@ -58,9 +58,13 @@ int split_write (struct split *d, const struct publish *out,
                  const char *path, unsigned threads,
                  const atomic_bool *cancel, struct err *err);
 
+/* publish_bring for each part. */
+int split_bring (const struct split *d, struct publish *out,
+                 const atomic_bool *cancel, struct err *err);
+
 /* Move the parts to their final names; analysis.db comes after them. */
 int split_finish (const struct split *d, struct publish *out,
-                  struct err *err);
+                  const atomic_bool *cancel, struct err *err);
 
 /* ---- split_rows.c: rows, copied page by page, for split_write ---- */
 

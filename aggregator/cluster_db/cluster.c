@@ -372,7 +372,8 @@ static int make (struct maker *m, struct cluster_result *ret, struct err *err)
     if (rc == 0)
         ret->links_left_out = m->workers[0].rows.left_out;
     return rc < 0 ? rc : publish_finish (m->out, m->path, CLUSTER_DB_NAME,
-                                         publish_is_our_db, ret->kept, err);
+                                         publish_is_our_db, m->cancel,
+                                         ret->kept, err);
 }
 
 int cluster_make (struct publish *out, const char *analysis_db,

@@ -236,7 +236,7 @@ int page_make (struct publish *p, const char *analysis_db, const char *name,
     if (rc == 0)
         rc = page_write (analysis_db, temp, cancel, err);
     if (rc == 0)
-        rc = publish_finish (p, temp, name, page_is_ours, kept, err);
+        rc = publish_finish (p, temp, name, page_is_ours, cancel, kept, err);
     publish_tell (p, err);
     return rc;
 }

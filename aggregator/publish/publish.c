@@ -241,7 +241,8 @@ int publish_check_db (const char *path, unsigned threads,
 /* ---- under its final name ---- */
 
 static int copy_over (const char *from, const struct tree *to,
-                      const char *name, struct err *err)
+                      const char *name, const atomic_bool *cancel,
+                      struct err *err)
 {
     char block[65536];
     int in = open (from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -253,9 +254,11 @@ static int copy_over (const char *from, const struct tree *to,
     while (rc == 0) {
         ssize_t n = read (in, block, sizeof (block));
 
-        if (n == 0)
+        if (cancel && atomic_load (cancel))
+            rc = -EINTR;
+        else if (n == 0)
             break;
-        if (n > 0)
+        else if (n > 0)
             rc = fileio_write_all (out, block, (size_t)n);
         else if (errno != EINTR)
             rc = -errno;
@@ -264,8 +267,25 @@ static int copy_over (const char *from, const struct tree *to,
         rc = -errno;
     fileio_close (in);
     rc = fileio_close_written (out, rc);
+    if (rc < 0 && out >= 0)
+        (void)unlinkat (to->fd, name, 0);
     return rc < 0 ? err_sys (err, -rc, "cannot copy the result to %s/%s",
                              to->path, name) : 0;
+}
+
+int publish_bring (struct publish *p, const char *temp,
+                   const atomic_bool *cancel, struct err *err)
+{
+    const char *base = strrchr (temp, '/') + 1;
+    int rc;
+
+    if (!p->copied)
+        return 0;
+    if (!p->near.tree.path[0] &&
+        (rc = scratch_create (&p->near, &p->dir, err)) < 0)
+        return rc;
+    return faccessat (p->near.tree.fd, base, F_OK, 0) == 0
+               ? 0 : copy_over (temp, &p->near.tree, base, cancel, err);
 }
 
 /* Rename a file from beside the output directory into it. */
@@ -290,18 +310,14 @@ static int put_in_place (struct publish *p, const struct tree *from,
 
 int publish_finish (struct publish *p, const char *temp,
                     const char *name, bool (*is_ours) (const char *path),
-                    char kept[PATH_MAX], struct err *err)
+                    const atomic_bool *cancel, char kept[PATH_MAX],
+                    struct err *err)
 {
-    const struct tree *from = &p->work.tree;
-    const char *base = strrchr (temp, '/') + 1;
-    int rc = 0;
+    int rc = publish_bring (p, temp, cancel, err);
 
     kept[0] = '\0';
-    if (p->copied) {
-        scratch_destroy (&p->near);
-        if ((rc = scratch_create (&p->near, &p->dir, err)) == 0)
-            rc = copy_over (temp, &p->near.tree, base, err);
-        from = &p->near.tree;
-    }
-    return rc < 0 ? rc : put_in_place (p, from, base, name, is_ours, kept, err);
+    return rc < 0 ? rc : put_in_place (p, p->copied ? &p->near.tree
+                                                    : &p->work.tree,
+                                       strrchr (temp, '/') + 1, name, is_ours,
+                                       kept, err);
 }

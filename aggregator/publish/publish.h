@@ -15,6 +15,7 @@
 #include "store/tree.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #define PUBLISH_APPLICATION_ID 0x524f4c4c       // "ROLL"
@@ -83,15 +84,24 @@ int publish_check_db (const char *path, unsigned threads,
 int publish_choose (struct publish *p, const char *job, const char *began,
                     char newer[PUBLISH_JOB_MAX], struct err *err);
 
+/* Copy a finished temporary file to the file system of the results if it is on
+ * another one, so that publish_finish has only to rename it: before
+ * publish_choose, for others do not wait meanwhile, and what is interrupted has
+ * changed nothing.  -EINTR: *cancel, which may be NULL, became true.
+ */
+int publish_bring (struct publish *p, const char *temp,
+                   const atomic_bool *cancel, struct err *err);
+
 /* Move a finished, fsynced temporary file to its final name.  'is_ours' is
  * called with a held path.  An existing file that is not ours, or any if
  * p->keep is true, is first renamed to NAME.before-rollcall[.N], and 'kept'
  * gets that path (else ""), with the other files of a database
- * (existing_output.h); -EBUSY if a process writes it.
+ * (existing_output.h); -EBUSY if a process writes it; -EINTR as publish_bring.
  */
 int publish_finish (struct publish *p, const char *temp,
                     const char *name, bool (*is_ours) (const char *path),
-                    char kept[PATH_MAX], struct err *err);
+                    const atomic_bool *cancel, char kept[PATH_MAX],
+                    struct err *err);
 
 /* Whether a file is a database that rollcall wrote; one that cannot be read is
  * none, so before what belongs to it is removed ask for that, too: 1, 0, or the
