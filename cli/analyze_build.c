@@ -93,6 +93,14 @@ static int order (void *arg, size_t source, struct buf *out, struct err *err)
     return 0;
 }
 
+static void say (void *arg, const char *sentence)
+{
+    const struct analysis *a = arg;
+
+    cli_progress_phase (&a->progress, "");
+    (void)FAIL (0, "%s", sentence);
+}
+
 static struct build_job job_of (struct analysis *a)
 {
     a->remote = (struct build_remote){
@@ -105,7 +113,8 @@ static struct build_job job_of (struct analysis *a)
         .threads = (unsigned)a->opt.threads, .feed = feed, .feed_arg = a,
         .decide = analyze_decide, .decide_arg = a,
         .progress = a->progress.shown ? cli_progress_build : NULL,
-        .progress_arg = &a->progress, .cancel = &cli_cancelled,
+        .progress_arg = &a->progress, .say = say, .say_arg = a,
+        .cancel = &cli_cancelled,
         .steps = a->opt.steps, .derive = &a->derive.options,
         .job_id = a->job_name, .others = a->others, .assumed = &a->assumed,
     };

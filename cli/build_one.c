@@ -73,6 +73,12 @@ int build_tell_run (const struct build_options *opt, const char *job)
     return status;
 }
 
+static void say (void *progress, const char *sentence)
+{
+    cli_progress_phase (progress, "");
+    (void)FAIL (0, "%s", sentence);
+}
+
 /* How the job is built, with the ranks that are expected. */
 static int prepare (const struct build_options *opt, struct job_build *b,
                     const struct size_claims *claims,
@@ -89,6 +95,8 @@ static int prepare (const struct build_options *opt, struct job_build *b,
     how->own_threads = opt->own_threads;
     how->progress = progress->shown ? cli_progress_build : NULL;
     how->progress_arg = progress;
+    how->say = say;
+    how->say_arg = progress;
     roster_init (roster);
     rc = opt->world_size > 0
              ? roster_expect_world (roster, opt->world_size, "--world-size")

@@ -111,6 +111,7 @@ static int print_summary (struct analysis *a,
     if (rc == 0)
         rc = summary_read (path, result->path, &s, &err);
     publish_tell (&a->out, &err);
+    publish_end (&a->out);      // who reads what is printed may stop
     if (rc < 0)
         return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
                      err.text);

@@ -333,6 +333,8 @@ static int divide (struct builder *b, struct err *err)
 static int choose_place (struct builder *b, struct build_result *ret,
                          struct err *err)
 {
+    const struct publish_caller caller = { b->job->cancel, b->job->say,
+                                           b->job->say_arg };
     int rc;
 
     build_report (b, "writing it to disk");
@@ -340,7 +342,7 @@ static int choose_place (struct builder *b, struct build_result *ret,
     if (rc == 0)
         rc = publish_bring (b->out, b->path, b->job->cancel, err);
     return rc < 0 ? rc : publish_choose (b->out, b->job->job_id,
-                                         *b->began ? b->began : NULL,
+                                         *b->began ? b->began : NULL, &caller,
                                          ret->newer, err);
 }
 

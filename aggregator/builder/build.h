@@ -80,6 +80,10 @@ struct build_job {
     // read, and at the start of each later phase; may be NULL
     build_progress_fn *progress;
     void *progress_arg;
+    // called by the calling thread with a sentence for a person while the build
+    // goes on; may be NULL
+    void (*say) (void *arg, const char *sentence);
+    void *say_arg;
     const atomic_bool *cancel;          // once true, the build stops with
                                         // -EINTR
     int64_t began_ns;           // when the job began (clock_wall_ns); a

@@ -162,6 +162,7 @@ static int build_below (struct job_build *b, const struct tree *out,
         .cancel = b->how.cancel, .job_id = b->job, .derive = b->how.derive,
         .assumed = &b->assumed, .forget = b->forget, .began_ns = b->how.began_ns,
         .progress = b->how.progress, .progress_arg = b->how.progress_arg,
+        .say = b->how.say, .say_arg = b->how.say_arg,
         .state = b->how.digest && !b->how.team ? &b->state : NULL,
     };
     const struct build_remote remote = {

@@ -51,6 +51,8 @@ struct job_build_options {
     bool digest;                // compute job_build_rows
     build_progress_fn *progress;        // as in struct build_job, and the phase
     void *progress_arg;         // in which files beside analysis.db are made
+    void (*say) (void *arg, const char *sentence);      // as in struct
+    void *say_arg;                                      // build_job
 };
 
 struct job_build_options *job_build_options (struct job_build *b);

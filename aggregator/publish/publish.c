@@ -119,9 +119,7 @@ void publish_close (struct publish *p)
     scratch_destroy (&p->near);
     tree_close (&p->dir);
     tree_close (&p->above);
-    if (p->lock > 0)
-        (void)close (p->lock);
-    p->lock = 0;
+    publish_end (p);
 }
 
 void publish_drop (struct publish *p)
@@ -288,6 +286,25 @@ int publish_bring (struct publish *p, const char *temp,
                ? 0 : copy_over (temp, &p->near.tree, base, cancel, err);
 }
 
+/* Whether analysis.db is still the one that was published.  It is opened, since
+ * NFS may tell anything else from its cache.
+ */
+static int check_put (const struct publish *p, struct err *err)
+{
+    int fd = tree_openat (p->dir.fd, PUBLISH_DB_NAME, O_RDONLY | O_NONBLOCK, 0,
+                          true);
+    struct stat now;
+    bool same = fd >= 0 && fstat (fd, &now) == 0 &&
+                now.st_dev == p->put.st_dev && now.st_ino == p->put.st_ino;
+
+    fileio_close (fd);
+    return same ? 0
+                : err_set (err, ESTALE, "another build has replaced "
+                           PUBLISH_DB_NAME " in %s meanwhile, and the file "
+                           "system has no locks to wait with: build again when "
+                           "no other one writes there", p->dir.path);
+}
+
 /* Rename a file from beside the output directory into it. */
 static int put_in_place (struct publish *p, const struct tree *from,
                          const char *temp, const char *name,
@@ -295,8 +312,11 @@ static int put_in_place (struct publish *p, const struct tree *from,
                          char kept[PATH_MAX], struct err *err)
 {
     char final[PATH_MAX];
+    bool is_main = strcmp (name, PUBLISH_DB_NAME) == 0;
     int rc = publish_path (p, name, final, err);
 
+    if (rc == 0 && p->put.st_ino && !is_main && !p->lock.held)
+        rc = check_put (p, err);
     if (rc == 0)
         rc = existing_output_move_aside (&p->dir, name, !p->keep &&
                                          is_ours (final),
@@ -305,6 +325,8 @@ static int put_in_place (struct publish *p, const struct tree *from,
         return rc;
     if ((rc = FAULT ("aggregator.publish.rename")) < 0)
         return err_sys (err, -rc, "cannot rename %s/%s", from->path, temp);
+    if (is_main && fstatat (from->fd, temp, &p->put, AT_SYMLINK_NOFOLLOW) < 0)
+        return err_sys (err, errno, "cannot read %s/%s", from->path, temp);
     return tree_rename (from, temp, &p->dir, name, err);
 }
 

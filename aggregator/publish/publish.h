@@ -10,12 +10,12 @@
 #define ROLLCALL_PUBLISH_PUBLISH_H
 
 #include "base/err.h"
+#include "publish/publish_lock.h"
 #include "publish/scratch.h"
 #include "sqlite_pages/page_sums.h"
 #include "store/tree.h"
 
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #define PUBLISH_APPLICATION_ID 0x524f4c4c       // "ROLL"
@@ -31,7 +31,8 @@ struct publish {
     bool copied;                // 'work' is not on the final file system
     struct scratch near;        // if so, below 'dir', for the copy
     bool keep;                  // keep existing files in 'dir', even rollcall's
-    int lock;                   // on 'dir' while files are published; or 0
+    struct publish_lock lock;   // of 'dir' while files are published
+    struct stat put;            // analysis.db as it was published
 };
 
 /* Create and hold the output directory below 'out', or in its directory 'job'
@@ -52,7 +53,7 @@ int publish_open_in (struct publish *p, const struct tree *out, bool foreign,
 int publish_open_dir (struct publish *p, const char *dir, bool foreign,
                       struct err *err);
 
-/* Remove the remaining temporary files. */
+/* Remove the remaining temporary files; another one may publish. */
 void publish_close (struct publish *p);
 
 /* As publish_close; removes the output directory, too, if it is empty. */
@@ -79,10 +80,17 @@ int publish_check_db (const char *path, unsigned threads,
  * replace the result of another job that began later: its files go to
  * cluster_analysis_output.of-JOB beside it, and 'newer' gets the other job's id
  * (else "").  'began' is as Job.began_at; if it or 'job' is NULL, this job is
- * the newest.  Concurrent publishers wait for each other.
+ * the newest.  Another publisher is waited for, as long as it lives
+ * (publish_lock.h); -EINTR.  Where a file system has no locks, p->lock.held is
+ * false then: each file is whole, but publish_finish tells whether those of two
+ * builds were about to be mixed.
  */
 int publish_choose (struct publish *p, const char *job, const char *began,
+                    const struct publish_caller *caller,
                     char newer[PUBLISH_JOB_MAX], struct err *err);
+
+/* Nothing more is going to be published: another one may. */
+void publish_end (struct publish *p);
 
 /* Copy a finished temporary file to the file system of the results if it is on
  * another one, so that publish_finish has only to rename it: before
@@ -96,7 +104,9 @@ int publish_bring (struct publish *p, const char *temp,
  * called with a held path.  An existing file that is not ours, or any if
  * p->keep is true, is first renamed to NAME.before-rollcall[.N], and 'kept'
  * gets that path (else ""), with the other files of a database
- * (existing_output.h); -EBUSY if a process writes it; -EINTR as publish_bring.
+ * (existing_output.h); -EBUSY if a process writes it; -ESTALE: there are no
+ * locks, and another build has replaced the analysis.db that was published
+ * before; -EINTR as publish_bring.
  */
 int publish_finish (struct publish *p, const char *temp,
                     const char *name, bool (*is_ours) (const char *path),

@@ -8,32 +8,10 @@
 #include "store/fileio.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 
-#define LOCK_TRIES_MS 50
-#define LOCK_LIMIT_NS (30 * NS_PER_S)   // its holder may have been stopped
 #define ASIDE_JOB_MAX 128               // bytes of an id in a directory's name
-
-/* Lock the directory; another publisher finishes within seconds.  If the file
- * system has no locks, build without one.
- */
-static void lock (struct publish *p)
-{
-    int64_t until = clock_mono_ns () + LOCK_LIMIT_NS;
-    int fd = tree_openat (p->dir.fd, ".", O_RDONLY | O_DIRECTORY, 0, true);
-
-    if (fd < 0)
-        return;
-    while (flock (fd, LOCK_EX | LOCK_NB) < 0 &&
-           (errno == EWOULDBLOCK || errno == EINTR) &&
-           clock_mono_ns () < until)
-        (void)poll (NULL, 0, LOCK_TRIES_MS);
-    p->lock = fd;
-}
 
 /* The job whose result is there, and its start; "" if unknown. */
 static void read_job (const char *path, char job[PUBLISH_JOB_MAX],
@@ -72,6 +50,7 @@ static int go_aside (struct publish *p, const char *job, struct err *err)
 }
 
 int publish_choose (struct publish *p, const char *job, const char *began,
+                    const struct publish_caller *caller,
                     char newer[PUBLISH_JOB_MAX], struct err *err)
 {
     char path[PATH_MAX], other[PUBLISH_JOB_MAX], since[CLOCK_TEXT_MAX];
@@ -80,7 +59,8 @@ int publish_choose (struct publish *p, const char *job, const char *began,
     newer[0] = '\0';
     if (!p->above.path[0])      // the results' directory itself was given
         return 0;
-    lock (p);
+    if ((rc = publish_lock_take (&p->lock, &p->dir, caller, err)) < 0)
+        return rc;
     if (!job || !began)
         return 0;
     if ((rc = publish_path (p, PUBLISH_DB_NAME, path, err)) < 0)
@@ -91,4 +71,9 @@ int publish_choose (struct publish *p, const char *job, const char *began,
     if ((rc = go_aside (p, job, err)) == 0)
         memcpy (newer, other, sizeof (other));
     return rc;
+}
+
+void publish_end (struct publish *p)
+{
+    publish_lock_drop (&p->lock);
 }

@@ -548,7 +548,7 @@ static bool list_names (const struct publish *p, struct names *parts,
 void parts_clean (const struct publish *p)
 {
     struct names used = { NULL, 0 }, all = { NULL, 0 }, others = { NULL, 0 };
-    bool known = p->lock > 0 && list_names (p, &all, &others);
+    bool known = p->lock.held && list_names (p, &all, &others);
 
     for (size_t i = 0; i < others.n && known && all.n > 0; i++)
         known = note_result (p, others.list[i], &used);

@@ -81,6 +81,13 @@ static int prepare_roster (struct aggregator *a, struct served *s)
     return rc < 0 ? rc : job_build_say_gone (a->build, &a->roster);
 }
 
+static void say (void *served, const char *sentence)
+{
+    const struct served *s = served;
+
+    log_warn ("build-note", "job %s: %s", s->job.id, sentence);
+}
+
 static void prepare_build (struct aggregator *a, struct served *s)
 {
     struct job_build_options *how;
@@ -107,6 +114,8 @@ static void prepare_build (struct aggregator *a, struct served *s)
     how->digest = a->opt->run_dir == NULL;
     how->later = a->opt->run_dir != NULL;
     how->began_ns = a->opt->run_dir ? a->run_ns : 0;
+    how->say = say;
+    how->say_arg = s;
     if (how->digest)
         a->build_rc = ledger_forget_rows (a->ledger, s->job.id, &a->build_err);
     if (a->build_rc < 0)

@@ -71,7 +71,10 @@ bool cli_empty_dir (const struct command_spec *c, int n, char *const *dirs)
 
 int cli_output_status (int rc)
 {
-    return rc == -ENOMEM ? EX_OSERR : rc == -EPERM ? EX_NOPERM : EX_CANTCREAT;
+    return rc == -ENOMEM   ? EX_OSERR
+           : rc == -EPERM  ? EX_NOPERM
+           : rc == -ESTALE ? EX_TEMPFAIL
+                           : EX_CANTCREAT;
 }
 
 int cli_flush (const struct command_spec *c, int rc)

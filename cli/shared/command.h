@@ -32,7 +32,8 @@ int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
 bool cli_empty_dir (const struct command_spec *c, int n, char *const *dirs);
 
 /* The exit status for a negative errno of writing an output; EX_NOPERM for
- * -EPERM, which means another user's directory.
+ * -EPERM, which means another user's directory; EX_TEMPFAIL for -ESTALE: it was
+ * replaced meanwhile.
  */
 int cli_output_status (int rc);
 

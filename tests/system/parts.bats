@@ -342,6 +342,81 @@ refused ()
     cmp former left
 }
 
+# ---- several builds at once ----
+
+# sharing COMMAND...: as if out/ were on NFS
+sharing ()
+{
+    env LD_PRELOAD="$SHARED_FS_LIBRARY" "SHARED_FS=$PWD/out" "$@"
+}
+
+# Of 16 and of 17 ranks, to compare with; the first one into out/ is stopped
+# when analysis.db is there, but cluster_analysis.db is not.
+first_is_stopped ()
+{
+    make --ranks 16
+    mkdir out
+    "$ROLLCALL" analyze -q --one-file 400k -o one job
+    run "$ROLLCALL" analyze -q --one-file 400k --world-size 17 -o two job
+    expect_status 1
+    paused_at "*cluster_analysis.db" env \
+        LD_PRELOAD="$PAUSE_READ:$SHARED_FS_LIBRARY" "SHARED_FS=$PWD/out" \
+        "$ROLLCALL" analyze -q --one-file 400k -o out job
+    first=$pid
+    is "rows of the first" "$(rows_of one)" "$(rows_of out)"
+    is "parts of the first" 2 "$(count_parts out)"
+}
+
+# second_says: the sentence of the one that comes meanwhile, in the background
+second_says ()
+{
+    rm -f said
+    mkfifo said
+    exec 8<>said
+    env --default-signal LD_PRELOAD="$SHARED_FS_LIBRARY" "SHARED_FS=$PWD/out" \
+        "$ROLLCALL" analyze -q --one-file 400k --world-size 17 -o out job \
+        2>said 8>&- 3>&- &
+    second=$!
+    read -r -t 60 -u 8 line || fail "the second one said nothing"
+}
+
+# left_are RESULT: its files and rows, and no others
+left_are ()
+{
+    is "rows" "$(rows_of "$1")" "$(rows_of out)"
+    is "parts" 2 "$(count_parts out)"
+    is "files" "$(ls -A "$1/$OUT" | grep -v part-)" \
+        "$(ls -A out/$OUT | grep -v part-)"
+    is "cluster_analysis.db" \
+        "$(sqlite3 "$1/$OUT/cluster_analysis.db" .dump | sha256sum)" \
+        "$(sqlite3 out/$OUT/cluster_analysis.db .dump | sha256sum)"
+    "$ROLLCALL" query ops out >ops
+}
+
+@test "two builds of parts at once: the second one waits, and says for whom" {
+    local first second line
+
+    first_is_stopped
+    second_says
+    [[ $line =~ "process $first on host $(uname -n) is writing its result into "\
+"out/$OUT, and is waited for; " ]] || fail "$line"
+    kill -INT "$second"
+    status=0
+    wait "$second" || status=$?
+    expect_status 130
+    is "rows after that" "$(rows_of one)" "$(rows_of out)"
+    is "parts after that" 2 "$(count_parts out)"
+    second_says
+    go_on
+    end_of "$first"
+    expect_status 0
+    status=0
+    wait "$second" || status=$?
+    expect_status 1
+    exec 8>&-
+    left_are two
+}
+
 # Needs the build with fault points (preset faults).
 # bats test_tags=faults
 @test "a build is killed while parts get their names: old or new, never both" {

@@ -15,21 +15,24 @@
 #include <string.h>
 #include <unistd.h>
 
+static const struct publish_caller nobody = { NULL, NULL, NULL };
+
 static char out[64];
-static struct publish p;
+static struct publish p, q;
 
 static int start (void **state)
 {
     (void)state;
     (void)snprintf (out, sizeof (out), "/tmp/test_publish-XXXXXX");
-    return mkdtemp (out) && publish_open (&p, out, NULL, true, NULL) == 0
-               ? 0 : -1;
+    return mkdtemp (out) && publish_open (&p, out, NULL, true, NULL) == 0 &&
+           publish_open (&q, out, NULL, true, NULL) == 0 ? 0 : -1;
 }
 
 static int end (void **state)
 {
     (void)state;
     publish_close (&p);
+    publish_close (&q);
     return fileio_remove_tree (out, NULL);
 }
 
@@ -114,6 +117,32 @@ static void a_copy_can_be_interrupted (void **state)
     assert_string_equal (content_of ("a"), "new");
 }
 
+static void without_locks_files_of_two_builds_are_not_mixed (void **state)
+{
+    struct err err = { "" };
+
+    (void)state;
+    assert_int_equal (finish (&p, PUBLISH_DB_NAME, "of p", NULL), 0);
+    assert_int_equal (finish (&p, "beside", "of p", NULL), 0);
+    assert_int_equal (finish (&q, PUBLISH_DB_NAME, "of q", NULL), 0);
+    assert_int_equal (finish (&p, "beside", "of p", &err), -ESTALE);
+    assert_non_null (strstr (err.text, "has no locks"));
+    assert_int_equal (finish (&q, "beside", "of q", NULL), 0);
+    assert_string_equal (content_of ("beside"), "of q");
+}
+
+/* Then a viewer may have put another file there. */
+static void with_a_lock_nobody_is_suspected (void **state)
+{
+    char newer[PUBLISH_JOB_MAX];
+
+    (void)state;
+    assert_int_equal (publish_choose (&p, NULL, NULL, &nobody, newer, NULL), 0);
+    assert_int_equal (finish (&p, PUBLISH_DB_NAME, "of p", NULL), 0);
+    assert_int_equal (finish (&q, PUBLISH_DB_NAME, "of q", NULL), 0);
+    assert_int_equal (finish (&p, "beside", "of p", NULL), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, start, end)
 
 int main (void)
@@ -121,6 +150,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (what_was_brought_has_only_to_be_renamed),
         TEST (a_copy_can_be_interrupted),
+        TEST (without_locks_files_of_two_builds_are_not_mixed),
+        TEST (with_a_lock_nobody_is_suspected),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

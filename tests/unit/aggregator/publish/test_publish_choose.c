@@ -15,12 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #define AT_NOON "2026-01-31T12:00:00.000Z"
 #define BEFORE "2026-01-31T11:59:59.999Z"
 #define LATER "2026-01-31T12:00:00.001Z"
+
+static const struct publish_caller nobody = { NULL, NULL, NULL };
 
 static char out[64];
 
@@ -66,7 +67,7 @@ static void choose (const char *job, const char *began, const char *newer,
     struct publish p;
 
     assert_int_equal (publish_open (&p, out, NULL, true, NULL), 0);
-    assert_int_equal (publish_choose (&p, job, began, got, NULL), 0);
+    assert_int_equal (publish_choose (&p, job, began, &nobody, got, NULL), 0);
     assert_string_equal (got, newer);
     (void)snprintf (path, sizeof (path), "%s/%s", out, dir);
     assert_string_equal (p.dir.path, path);
@@ -100,7 +101,8 @@ static void test_link (void **state)
     (void)snprintf (path, sizeof (path), "%s/" PUBLISH_OUTPUT_DIR ".of-a", out);
     assert_int_equal (symlink ("/tmp", path), 0);
     assert_int_equal (publish_open (&p, out, NULL, true, NULL), 0);
-    assert_int_equal (publish_choose (&p, "a", BEFORE, newer, &err), -ELOOP);
+    assert_int_equal (publish_choose (&p, "a", BEFORE, &nobody, newer,
+                                      &err), -ELOOP);
     assert_string_not_equal (err.text, "");
     publish_close (&p);
 }
@@ -108,20 +110,42 @@ static void test_link (void **state)
 /* Files of two results would be mixed if both were published at once. */
 static void test_lock (void **state)
 {
+    const atomic_bool cancel = true;
+    const struct publish_caller hasty = { &cancel, NULL, NULL };
     char newer[PUBLISH_JOB_MAX];
     struct publish p, q;
-    int fd;
 
     (void)state;
     assert_int_equal (publish_open (&p, out, NULL, true, NULL), 0);
     assert_int_equal (publish_open (&q, out, NULL, true, NULL), 0);
-    assert_int_equal (publish_choose (&p, "a", BEFORE, newer, NULL), 0);
-    assert_true ((fd = dup (q.dir.fd)) >= 0);
-    assert_int_equal (flock (fd, LOCK_EX | LOCK_NB), -1);
+    assert_int_equal (publish_choose (&p, "a", BEFORE, &hasty, newer, NULL), 0);
+    assert_true (p.lock.held);
+    assert_int_equal (publish_choose (&q, "a", BEFORE, &hasty, newer, NULL),
+                      -EINTR);
+    publish_end (&p);
+    assert_int_equal (publish_choose (&q, "a", BEFORE, &hasty, newer, NULL), 0);
+    assert_true (q.lock.held);
     publish_close (&p);
-    assert_int_equal (flock (fd, LOCK_EX | LOCK_NB), 0);
-    assert_int_equal (close (fd), 0);
     publish_close (&q);
+}
+
+/* It is the directory from which a result went aside that others lock. */
+static void test_lock_of_aside (void **state)
+{
+    char newer[PUBLISH_JOB_MAX], path[PATH_MAX];
+    struct publish p;
+
+    (void)state;
+    result_of ("b", AT_NOON);
+    (void)snprintf (path, sizeof (path), "%s/" PUBLISH_OUTPUT_DIR
+                    "/.rollcall.lock", out);
+    assert_int_equal (publish_open (&p, out, NULL, true, NULL), 0);
+    assert_int_equal (publish_choose (&p, "a", BEFORE, &nobody, newer, NULL),
+                      0);
+    assert_string_equal (newer, "b");
+    assert_int_equal (access (path, F_OK), 0);
+    publish_close (&p);
+    assert_int_not_equal (access (path, F_OK), 0);
 }
 
 int main (void)
@@ -130,6 +154,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_order, make_out, remove_out),
         cmocka_unit_test_setup_teardown (test_link, make_out, remove_out),
         cmocka_unit_test_setup_teardown (test_lock, make_out, remove_out),
+        cmocka_unit_test_setup_teardown (test_lock_of_aside, make_out,
+                                         remove_out),
     };
 
     return cmocka_run_group_tests_name ("publish_choose", tests, NULL, NULL);

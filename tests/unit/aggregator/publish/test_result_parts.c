@@ -400,7 +400,7 @@ static bool is_there (const char *name)
 
 static void only_parts_that_nobody_names_are_removed (void **state)
 {
-    struct publish p = { .lock = 0 };
+    struct publish p = { .lock = { .held = false } };
     char kept[160];
 
     (void)state;
@@ -411,7 +411,7 @@ static void only_parts_that_nobody_names_are_removed (void **state)
     assert_int_equal (tree_open (&p.dir, dir, NULL), 0);
     parts_clean (&p);           // nobody holds the lock
     assert_true (is_there ("analysis.00000000000000aa.part-0001.db"));
-    p.lock = 1;
+    p.lock.held = true;
     parts_clean (&p);
     assert_false (is_there ("analysis.00000000000000aa.part-0001.db"));
     assert_true (is_there ("analysis.mine.part-0001.db"));
@@ -436,7 +436,7 @@ ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at)
 
 static void parts_of_an_unreadable_result_stay (void **state)
 {
-    struct publish p = { .lock = 1 };
+    struct publish p = { .lock = { .held = true } };
 
     (void)state;
     touch ("analysis.00000000000000aa.part-0001.db");
