@@ -346,9 +346,25 @@ static int choose_place (struct builder *b, struct build_result *ret,
                                          ret->newer, err);
 }
 
+/* Of the former result, or of this one if it was not published. */
+static void remove_parts (struct builder *b, struct parts_names *former,
+                          int published)
+{
+    struct err err = { "" };
+
+    if (published < 0) {
+        parts_names_fini (former);
+        (void)split_names (&b->split, former);
+    }
+    if (parts_clean (b->out, former, &err) < 0 && b->job->say)
+        b->job->say (b->job->say_arg, err.text);
+    parts_names_fini (former);
+}
+
 static int put_in_place (struct builder *b, struct build_result *ret,
                          struct err *err)
 {
+    struct parts_names former;
     char old[PATH_MAX];
     int rc;
 
@@ -363,10 +379,12 @@ static int put_in_place (struct builder *b, struct build_result *ret,
     // a COMMAND that did not start must not replace an earlier result
     b->out->keep = ret->rows == 0 && publish_has_rows (old);
     rc = split_finish (&b->split, b->out, b->job->cancel, err);
+    // late: without a lock, another build may have replaced it just now
+    parts_note (b->out, &former);
     if (rc == 0)
         rc = publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
                              b->job->cancel, ret->kept, err);
-    parts_clean (b->out);
+    remove_parts (b, &former, rc);
     if (rc == 0 && b->job->state)
         leave_state (b);
     return rc;

@@ -452,3 +452,15 @@ int split_finish (const struct split *d, struct publish *out,
     }
     return rc;
 }
+
+int split_names (const struct split *d, struct parts_names *names)
+{
+    char name[NAME_MAX + 1];
+    int rc = 0;
+
+    for (unsigned part = 1; part <= d->n && rc == 0; part++) {
+        parts_name (name, d->id, part);
+        rc = vec_add_text (&names->list, &names->n, name);
+    }
+    return rc;
+}

@@ -66,6 +66,9 @@ int split_bring (const struct split *d, struct publish *out,
 int split_finish (const struct split *d, struct publish *out,
                   const atomic_bool *cancel, struct err *err);
 
+/* Add their names to a list; -ENOMEM. */
+int split_names (const struct split *d, struct parts_names *names);
+
 /* ---- split_rows.c: rows, copied page by page, for split_write ---- */
 
 /* The one file, from which any thread copies; all of it is split_write's. */

@@ -89,10 +89,28 @@ int parts_check (const char *path, unsigned threads, struct err *err);
 int parts_check_one (const char *dir, const char *name, int64_t bytes,
                      const char *sum, unsigned threads, struct err *err);
 
-/* Remove all parts in the results' directory that no result there names, not
- * even one that was kept under another name.  What cannot be removed stays.  Nothing happens without the lock that publish_choose takes.
+/* ---- former_parts.c ---- */
+
+struct parts_names {
+    char **list;
+    size_t n;
+};
+
+void parts_names_fini (struct parts_names *names);
+
+/* The names of the parts of the result in place, before it is replaced; none if
+ * they are not known.  The caller calls parts_names_fini.
  */
-void parts_clean (const struct publish *p);
+void parts_note (const struct publish *p, struct parts_names *ret);
+
+/* Remove those of 'replaced' from the results' directory, and, with the lock
+ * that publish_choose takes, all others, for then they are of builds that died;
+ * but none that a result there names, also one that was kept under another name.
+ * What cannot be removed stays.  -EIO: it is not known what one file names, so
+ * some parts that are not of 'replaced' stay, and 'err' says which file it is.
+ */
+int parts_clean (const struct publish *p, const struct parts_names *replaced,
+                 struct err *err);
 
 /* ---- part_tables.c ---- */
 

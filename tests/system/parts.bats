@@ -417,6 +417,64 @@ left_are ()
     left_are two
 }
 
+@test "two builds of parts at once, without locks: the files of one are left" {
+    local first
+
+    export SHARED_FS_LOCKS=none
+    first_is_stopped
+    run sharing "$ROLLCALL" analyze -q --one-file 400k --world-size 17 -o out job
+    expect_status 1
+    go_on
+    end_of "$first"
+    expect_status 75
+    shows "another build has replaced analysis.db in " "has no locks"
+    left_are two
+}
+
+@test "four builds of parts at once: one result is left, and it is whole" {
+    local n pids=()
+
+    make --ranks 16
+    mkdir out
+    "$ROLLCALL" analyze -q --one-file 400k -o one job
+    for n in 1 2 3 4; do
+        env LD_PRELOAD="$SHARED_FS_LIBRARY" "SHARED_FS=$PWD/out" \
+            "$ROLLCALL" analyze -q --one-file 400k -o out job >said$n 2>&1 3>&- &
+        pids+=($!)
+    done
+    for n in "${pids[@]}"; do
+        wait "$n" || fail "$(cat said?)"
+    done
+    is "rows" "$(rows_of one)" "$(rows_of out)"
+    is "parts" "$(count_parts one)" "$(count_parts out)"
+    is "files" "$(ls -A one/$OUT | grep -v part-)" \
+        "$(ls -A out/$OUT | grep -v part-)"
+}
+
+@test "parts of a build that died while it published: the next one removes them" {
+    local dead=analysis.00112233aabbccdd.part-0001.db
+
+    make --ranks 16
+    mkdir out
+    sharing "$ROLLCALL" analyze -q --one-file 400k -o out job
+    is "files" 2 "$(count_parts out)"
+    # a file that cannot be read may need them
+    touch "out/$OUT/$dead"
+    head -c 100 out/$OUT/analysis.db >out/$OUT/damaged.db
+    echo "process 1 on host gone" >out/$OUT/.rollcall.lock
+    run sharing "$ROLLCALL" analyze -q --one-file 400k -o out job
+    expect_status 0
+    shows "1 part of former results stays in " \
+        "since damaged.db there is a result that cannot be read: once it can"
+    is "parts and the dead one" 3 "$(count_parts out)"
+    rm out/$OUT/damaged.db
+    run sharing "$ROLLCALL" analyze -q --one-file 400k -o out job
+    expect_status 0
+    is "said" "" "$output"
+    is "parts" 2 "$(count_parts out)"
+    is "hidden files" "" "$(cd out/$OUT && ls -d .[!.]* 2>/dev/null)"
+}
+
 # Needs the build with fault points (preset faults).
 # bats test_tags=faults
 @test "a build is killed while parts get their names: old or new, never both" {

@@ -398,27 +398,93 @@ static bool is_there (const char *name)
     return fileio_has (dir, name);
 }
 
+#define DEAD "analysis.00000000000000aa.part-0001.db"   // of a dead build
+
+static const struct parts_names none = { NULL, 0 };
+
 static void only_parts_that_nobody_names_are_removed (void **state)
 {
     struct publish p = { .lock = { .held = false } };
+    struct err err = { "" };
     char kept[160];
 
     (void)state;
     (void)snprintf (kept, sizeof (kept), "%s/a copy.db", dir);
     assert_int_equal (rename (main_db, kept), 0);
-    touch ("analysis.00000000000000aa.part-0001.db");
+    touch (DEAD);
     touch ("analysis.mine.part-0001.db");
     assert_int_equal (tree_open (&p.dir, dir, NULL), 0);
-    parts_clean (&p);           // nobody holds the lock
-    assert_true (is_there ("analysis.00000000000000aa.part-0001.db"));
+    // nobody holds the lock: its build may be alive
+    assert_int_equal (parts_clean (&p, &none, &err), 0);
+    assert_true (is_there (DEAD));
     p.lock.held = true;
-    parts_clean (&p);
-    assert_false (is_there ("analysis.00000000000000aa.part-0001.db"));
+    assert_int_equal (parts_clean (&p, &none, &err), 0);
+    assert_false (is_there (DEAD));
     assert_true (is_there ("analysis.mine.part-0001.db"));
     assert_int_equal (access (part_db[0], F_OK), 0);
     assert_int_equal (unlink (kept), 0);
-    parts_clean (&p);
+    assert_int_equal (parts_clean (&p, &none, &err), 0);
     assert_int_not_equal (access (part_db[0], F_OK), 0);
+    tree_close (&p.dir);
+}
+
+/* Also without the lock, and whatever else is there. */
+static void parts_of_the_replaced_result_are_removed (void **state)
+{
+    struct publish p = { .lock = { .held = false } };
+    struct parts_names replaced;
+    struct err err = { "" };
+    char kept[160];
+
+    (void)state;
+    (void)snprintf (kept, sizeof (kept), "%s/a copy.db", dir);
+    touch (DEAD);
+    assert_int_equal (tree_open (&p.dir, dir, NULL), 0);
+    parts_note (&p, &replaced);
+    assert_int_equal (replaced.n, 2);
+    // another file of that name needs them
+    assert_int_equal (rename (main_db, kept), 0);
+    assert_int_equal (parts_clean (&p, &replaced, &err), 0);
+    assert_int_equal (access (part_db[0], F_OK), 0);
+    assert_int_equal (unlink (kept), 0);
+    assert_int_equal (parts_clean (&p, &replaced, &err), 0);
+    assert_int_not_equal (access (part_db[0], F_OK), 0);
+    assert_int_not_equal (access (part_db[1], F_OK), 0);
+    assert_true (is_there (DEAD));
+    parts_names_fini (&replaced);
+    tree_close (&p.dir);
+}
+
+static void a_damaged_result_that_holds_parts_is_named (void **state)
+{
+    struct publish p = { .lock = { .held = true } };
+    struct parts_names replaced;
+    struct err err = { "" };
+    char damaged[160];
+    FILE *f;
+
+    (void)state;
+    (void)snprintf (damaged, sizeof (damaged), "%s/damaged.db", dir);
+    assert_non_null (f = fopen (damaged, "w"));
+    assert_int_equal (fseek (f, 68, SEEK_SET), 0);
+    assert_true (fputs ("ROLL", f) >= 0);
+    assert_int_equal (fclose (f), 0);
+    assert_int_equal (tree_open (&p.dir, dir, NULL), 0);
+    // it holds up nothing
+    assert_int_equal (parts_clean (&p, &none, &err), 0);
+    touch (DEAD);
+    parts_note (&p, &replaced);
+    assert_int_equal (unlink (main_db), 0);
+    assert_int_equal (parts_clean (&p, &replaced, &err), -EIO);
+    assert_non_null (strstr (err.text, "1 part of former results stays in "));
+    assert_non_null (strstr (err.text, "since damaged.db there is a result "
+                             "that cannot be read: "));
+    assert_true (is_there (DEAD));
+    assert_int_not_equal (access (part_db[0], F_OK), 0);
+    assert_int_equal (unlink (damaged), 0);
+    assert_int_equal (parts_clean (&p, &replaced, &err), 0);
+    assert_false (is_there (DEAD));
+    parts_names_fini (&replaced);
     tree_close (&p.dir);
 }
 
@@ -437,21 +503,28 @@ ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at)
 static void parts_of_an_unreadable_result_stay (void **state)
 {
     struct publish p = { .lock = { .held = true } };
+    struct parts_names replaced;
+    struct err err = { "" };
 
     (void)state;
-    touch ("analysis.00000000000000aa.part-0001.db");
+    touch (DEAD);
     assert_int_equal (tree_open (&p.dir, dir, NULL), 0);
     unreadable = true;
     assert_int_equal (publish_look_at_db (main_db), -EIO);
-    parts_clean (&p);
+    parts_note (&p, &replaced);
+    assert_int_equal (replaced.n, 0);
+    assert_int_equal (parts_clean (&p, &none, &err), -EIO);
     unreadable = false;
-    assert_true (is_there ("analysis.00000000000000aa.part-0001.db"));
+    assert_true (is_there (DEAD));
     assert_int_equal (access (part_db[0], F_OK), 0);
+    assert_non_null (strstr (err.text, "3 parts of former results stay in "));
+    assert_non_null (strstr (err.text, "since analysis.db there cannot be "
+                             "read: Input/output error: "));
     // a pipe is no result, and cannot be one
     assert_int_equal (unlink (main_db), 0);
     assert_int_equal (mkfifo (main_db, 0600), 0);
     assert_int_equal (publish_look_at_db (main_db), 0);
-    parts_clean (&p);
+    assert_int_equal (parts_clean (&p, &none, &err), 0);
     assert_int_not_equal (access (part_db[0], F_OK), 0);
     tree_close (&p.dir);
 }
@@ -468,6 +541,8 @@ int main (void)
         TEST (a_link_leads_to_the_parts),
         TEST (a_result_that_is_replaced_is_opened_again),
         TEST (only_parts_that_nobody_names_are_removed),
+        TEST (parts_of_the_replaced_result_are_removed),
+        TEST (a_damaged_result_that_holds_parts_is_named),
         TEST (parts_of_an_unreadable_result_stay),
     };
 
