@@ -15,9 +15,17 @@
 
 #define NAP_MOST_US 1000u       // while members may ask
 
+/* What one thread of a member has said. */
+struct speaker {
+    uint64_t from, thread;      // the key
+    struct team_heard heard;
+};
+
 struct lead {
     struct team_pass pass;
     struct buf settings, order, out;
+    struct rank_lists lists;    // of members
+    struct map speakers;
     unsigned inside;            // members that are at work
     int rc;                     // the first failure of a member
     struct err why;
@@ -60,6 +68,10 @@ static void lead_destroy (struct builder *b)
 {
     struct lead *l = b->lead;
 
+    for (uint32_t i = 0; i < l->speakers.n; i++)
+        team_heard_fini (&((struct speaker *)map_at (&l->speakers, i))->heard);
+    map_fini (&l->speakers);
+    rank_lists_fini (&l->lists);
     buf_fini (&l->settings);
     buf_fini (&l->order);
     buf_fini (&l->out);
@@ -119,6 +131,7 @@ int lead_begin (struct builder *b, struct err *err)
 
     if (!l)
         return err_set (err, ENOMEM, "no memory for other processes");
+    l->speakers = (struct map)MAP (struct speaker, 2);
     buf_init (&l->settings, TEAM_MESSAGE_MAX);
     buf_init (&l->order, TEAM_MESSAGE_MAX);
     buf_init (&l->out, TEAM_MESSAGE_MAX);
@@ -271,6 +284,15 @@ static int hear_read (struct builder *b, struct team_question *q,
     return remote->read (b->job->feed_arg, source, room, n, at, err);
 }
 
+/* What is wrong with what a member says. */
+static int of_rank (const struct team_question *q, int rc, struct err *err)
+{
+    struct err why = *err;
+
+    return rc == -EBADMSG
+               ? err_set (err, EBADMSG, "rank %u: %s", q->from, why.text) : rc;
+}
+
 /* What a member has read of an item, as if it had been read here. */
 static int enter_capture (struct builder *b, size_t i, struct team_capture *c,
                           struct err *err)
@@ -292,12 +314,12 @@ static int enter_capture (struct builder *b, size_t i, struct team_capture *c,
 }
 
 static int take_capture (struct builder *b, struct team_question *q,
-                         struct err *err)
+                         struct team_heard *heard, struct err *err)
 {
     const struct build_job *job = b->job;
     struct team_capture c;
     size_t i;
-    int rc = team_get_capture (&q->in, &i, &c, err);
+    int rc = of_rank (q, team_get_capture (&q->in, heard, &i, &c, err), err);
 
     if (rc == 0 && (i >= job->nitems || job->items[i].skip)) {
         capture_fini (&c.capture);
@@ -309,13 +331,35 @@ static int take_capture (struct builder *b, struct team_question *q,
     return rc;
 }
 
+/* Who says it; the pointer is valid until the next one is new.  NULL without
+ * memory.
+ */
+static struct team_heard *heard_of (struct lead *l, unsigned from,
+                                    uint32_t thread)
+{
+    const uint64_t key[] = { from, thread };
+    bool is_new;
+    struct speaker *s = map_put (&l->speakers, key, &is_new);
+
+    if (!s)
+        return NULL;
+    s->heard.all = &l->lists;
+    return &s->heard;
+}
+
 static int hear_captures (struct builder *b, struct team_question *q,
                           struct err *err)
 {
+    uint32_t thread = wire_u32 (&q->in);
+    struct team_heard *heard;
     int rc = 0;
 
+    if (q->in.failed || thread >= BUILD_THREADS_MAX)
+        return not_understood (q, err);
+    if (!(heard = heard_of (b->lead, q->from, thread)))
+        return err_set (err, ENOMEM, "no memory for other processes");
     while (rc == 0 && q->in.at < q->in.end)
-        rc = take_capture (b, q, err);
+        rc = take_capture (b, q, heard, err);
     return rc;
 }
 

@@ -30,6 +30,8 @@ struct member_thread {
     struct pass *pass;
     struct part *part;
     struct buf question, answer;
+    struct rank_lists said;     // to rank 0
+    unsigned number;            // of the thread
     pthread_t thread;
     bool started;
     int rc;
@@ -176,7 +178,9 @@ static int note_capture (struct member_thread *t, size_t index,
         used = part_groups (t->part, &nused);
         part_span (t->part, &span);
     }
-    team_put_capture (&t->question, index, c, &span, used, nused);
+    if (t->question.size == 0)
+        wire_put_u32 (&t->question, t->number);
+    team_put_capture (&t->question, &t->said, index, c, &span, used, nused);
     return t->question.size < TEAM_CAPTURES_MIN ? 0 : hand_over (t);
 }
 
@@ -346,6 +350,7 @@ static int run_threads (struct pass *p, struct member_thread *threads,
         struct member_thread *t = &threads[i];
 
         t->pass = p;
+        t->number = i;
         buf_init (&t->question, TEAM_MESSAGE_MAX);
         buf_init (&t->answer, TEAM_MESSAGE_MAX);
         if (p->file)
@@ -450,6 +455,7 @@ static int do_pass (struct pass *p, struct err *err)
         part_destroy (threads[i].part);
         buf_fini (&threads[i].question);
         buf_fini (&threads[i].answer);
+        rank_lists_fini (&threads[i].said);
     }
     if (p->state)
         p->how->close (p->state);

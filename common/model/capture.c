@@ -175,9 +175,7 @@ int capture_share_group (struct capture *c, const char *id,
 {
     int rc = capture_add_group (c, id, pg_name, list->ranks, list->n, err);
 
-    if (rc == 0) {
-        c->groups[c->ngroups - 1].list = list;
-        atomic_fetch_add (&list->users, 1);
-    }
+    if (rc == 0)
+        c->groups[c->ngroups - 1].list = rank_list_share (list);
     return rc;
 }

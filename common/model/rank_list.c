@@ -30,6 +30,24 @@ void rank_list_drop (struct rank_list *l)
     free (l);
 }
 
+struct rank_list *rank_list_of (int32_t *ranks, uint32_t n)
+{
+    struct rank_list *l = calloc (1, sizeof (*l));
+
+    if (!l)
+        return NULL;
+    l->ranks = ranks;
+    l->n = n;
+    l->users = 1;
+    return l;
+}
+
+struct rank_list *rank_list_share (struct rank_list *l)
+{
+    atomic_fetch_add (&l->users, 1);
+    return l;
+}
+
 static struct rank_list **place_of (const char *group)
 {
     return &kept[texts_hash (group, strlen (group)) % KEPT];
@@ -42,10 +60,7 @@ static struct rank_list *find (const char *group)
 
     (void)pthread_mutex_lock (&lock);
     l = *place_of (group);
-    if (l && strcmp (l->group, group) == 0)
-        atomic_fetch_add (&l->users, 1);
-    else
-        l = NULL;
+    l = l && strcmp (l->group, group) == 0 ? rank_list_share (l) : NULL;
     (void)pthread_mutex_unlock (&lock);
     return l;
 }
@@ -58,8 +73,7 @@ static void keep (struct rank_list *l)
     (void)pthread_mutex_lock (&lock);
     before = *place;
     if (!before || before->n <= l->n || strcmp (before->group, l->group) == 0) {
-        atomic_fetch_add (&l->users, 1);
-        *place = l;
+        *place = rank_list_share (l);
     } else {
         before = NULL;
     }
@@ -223,12 +237,8 @@ int rank_list_read (struct scan *s, const char *group, bool texts,
         return 0;
     }
     buf_init (&r.text, TEXT_OF_RANK * CAPTURE_WORLD_LIMIT);
-    if (!(r.l = calloc (1, sizeof (*r.l)))) {
-        rc = -ENOMEM;
-    } else {
-        r.l->users = 1;
-        rc = read_list (&r, known, same, texts);
-    }
+    r.l = rank_list_of (NULL, 0);
+    rc = r.l ? read_list (&r, known, same, texts) : -ENOMEM;
     if (rc == 0)
         keep_text (&r, group);
     rank_list_drop (known);

@@ -39,6 +39,12 @@ int rank_list_read (struct scan *s, const char *group, bool texts,
                     struct rank_list **ret, const char **bad);
 void rank_list_drop (struct rank_list *l);      // l may be NULL
 
+/* A list of these ranks, which it takes over; NULL: no memory, and it does not. */
+struct rank_list *rank_list_of (int32_t *ranks, uint32_t n);
+
+/* The same list, for one more user, who drops it. */
+struct rank_list *rank_list_share (struct rank_list *l);
+
 /* Read a rank.  -1 for any other value.  False: the scanner has failed. */
 bool rank_list_rank (struct scan *s, bool texts, int64_t *ret);
 

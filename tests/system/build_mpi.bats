@@ -70,6 +70,25 @@ seven_ranks ()                      # ROOT
     "$ROLLCALL" fsck aggregator --root root
 }
 
+@test "lists of many ranks, too" {
+    local n
+
+    make --ranks 80 --steps 1 --ops 2
+    one_job
+    "$ROLLCALL" archive add --no-raw --root root --job j job >added
+    "$ROLLCALL" analyze -q --only analysis.db -o one job
+    "$ROLLCALL" build --only analysis.db --root root -o one.built j
+    is "members of the world" 80 "$(sql "SELECT max(size) FROM CommGroup" \
+        one.built/cluster_analysis_output/analysis.db)"
+    for n in 2 3 5; do
+        mpirun -np $n "$ROLLCALL" analyze -q --only analysis.db -o "a$n" job
+        is "analysed by $n" "$(rows_of one)" "$(rows_of "a$n")"
+        mpirun -np $n "$ROLLCALL" build --only analysis.db --root root \
+            -o "b$n" j
+        is "built by $n" "$(rows_of one.built)" "$(rows_of "b$n")"
+    done
+}
+
 @test "what is wrong is said once, and ends all" {
     run mpirun -np 3 "$ROLLCALL" analyze --text
     expect_status 2

@@ -20,12 +20,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct message *waiting[TAGS];   // of each tag, the first one first
 static unsigned ranks;
 
-/* For tests: questions by their first byte; that there are two hosts; and that the
- * lead gets no question.
+/* For tests: questions by their first byte, and the bytes of these; that there are
+ * two hosts; and that the lead gets no question.
  */
 extern unsigned fake_questions[256];
+extern size_t fake_bytes[256];
 extern bool fake_hosts, fake_cut;
 unsigned fake_questions[256];
+size_t fake_bytes[256];
 bool fake_hosts, fake_cut;
 
 static int fake_begin (const atomic_bool *cancel, struct mpi_place *ret)
@@ -42,6 +44,7 @@ static int fake_begin (const atomic_bool *cancel, struct mpi_place *ret)
 static int fake_send (unsigned to, int tag, const void *bytes, size_t size)
 {
     struct message *m = malloc (sizeof (*m) + size), **at;
+    unsigned word;
 
     (void)to;
     if (!m)
@@ -50,7 +53,9 @@ static int fake_send (unsigned to, int tag, const void *bytes, size_t size)
     m->size = size;
     memcpy (m->bytes, bytes, size);
     (void)pthread_mutex_lock (&lock);
-    fake_questions[tag != 2 ? (unsigned char)m->bytes[0] : 255]++;
+    word = tag != 2 ? (unsigned char)m->bytes[0] : 255;
+    fake_questions[word]++;
+    fake_bytes[word] += size;
     for (at = &waiting[tag]; *at; at = &(*at)->next)
         ;
     *at = m;

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #define CAPTURES 40             // so that a range has several
+#define MEMBERS 2000u           // of their groups
 #define LATE_NS (10 * NS_PER_S) // whoever reads so long was not told to stop
 
 static char dir[] = "/tmp/rollcall-team-XXXXXX";
@@ -34,6 +35,7 @@ static atomic_bool never;
 static struct {
     uint64_t orders[2];         // what each was told
     bool sees;                  // the member sees the captures
+    bool no_hosts;              // 'took' gives none
     int lead_fails, member_fails;       // at the first capture: an errno
     int lead_refuses;           // the first one of the member: an errno
     atomic_uint lead_read, member_read, bytes_asked;
@@ -105,6 +107,23 @@ int __wrap_thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg)
 
 /* ---- captures ---- */
 
+/* Groups of long lists: one that all name, and one of every third. */
+static int add_groups (size_t source, struct capture *c, struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; i < 2 && rc == 0; i++) {
+        int32_t *members = calloc (MEMBERS, sizeof (*members));
+
+        assert_non_null (members);
+        for (uint32_t k = 0; k < MEMBERS; k++)
+            members[k] = (int32_t)(i == 0 ? k : 3 * k + source % 3);
+        rc = capture_add_group (c, i == 0 ? "world" : "third", "name", members,
+                                MEMBERS, err);
+    }
+    return rc;
+}
+
 /* The rows of a source: ops of two groups, more for higher ranks. */
 static int make_rows (size_t source, const struct row_sink *sink,
                       struct capture *c, struct err *err)
@@ -135,7 +154,7 @@ static int make_rows (size_t source, const struct row_sink *sink,
     c->whole_tables = 1u << TABLE_TIME;
     PRINT (c->name, "capture_%zu", source);
     (void)capture_note_step (c, "1", 1);
-    return rc;
+    return rc == 0 ? add_groups (source, c, err) : rc;
 }
 
 static int lead_feed (void *arg, size_t source, const struct row_sink *sink,
@@ -172,7 +191,7 @@ static int took (void *arg, size_t source, struct capture *c, struct err *err)
 {
     (void)arg;
     (void)source;
-    PRINT (c->host, "h");
+    PRINT (c->host, "%s", how.no_hosts ? "" : "h");
     return how.lead_refuses ? err_set (err, how.lead_refuses, "rank 0 has had "
                                        "enough") : 0;
 }
@@ -378,6 +397,31 @@ static void test_same (void **state)
     assert_true (how.bytes_asked >= 3 * how.member_read);
     // 'took' has given hosts to what the member has read; the rest is equal
     assert_true (memcmp (&alone, &together, sizeof (alone)) != 0);
+}
+
+/* A list that captures repeat is handed over once by each thread. */
+static void test_lists (void **state)
+{
+    void *door = dlopen (FAKE_DOOR, RTLD_NOW);
+    const size_t *bytes = dlsym (door, "fake_bytes");
+    struct digest alone, together;
+    struct err err = { "" };
+    size_t before;
+
+    (void)state;
+    how.no_hosts = true;
+    assert_non_null (bytes);
+    before = bytes[TEAM_CAPTURE];
+    assert_int_equal (build ("alone", NULL, &alone, &err), 0);
+    if (build_together ("together", &together, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_true (atomic_load (&how.member_read) > 0);
+    // one process finds the same groups
+    assert_memory_equal (&alone, &together, sizeof (alone));
+    // of four lists, by a thread, and documents
+    assert_true (bytes[TEAM_CAPTURE] - before <
+                 4 * MEMBERS * sizeof (int32_t) + how.member_read * 2000);
+    (void)dlclose (door);
 }
 
 /* The same on two hosts; *sent: pages that the member has sent to rank 0. */
@@ -600,6 +644,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup (test_same, begin),
+        cmocka_unit_test_setup (test_lists, begin),
         cmocka_unit_test_setup (test_file_systems, begin),
         cmocka_unit_test_setup (test_sees_nothing, begin),
         cmocka_unit_test_setup (test_failures, begin),

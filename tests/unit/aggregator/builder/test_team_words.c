@@ -13,8 +13,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define LIST 5000u              // ranks
 
 static struct buf out;
+static struct rank_lists said, all;
+static struct team_heard heard;
 
 static struct wire written (void)
 {
@@ -111,23 +116,37 @@ static void put_capture (void)
     members[1] = 3;
     assert_int_equal (capture_add_group (&c, "group_name_0", "tp", members, 2,
                                          &err), 0);
-    team_put_capture (&out, 8, &c, &span, used, 2);
+    team_put_capture (&out, &said, 8, &c, &span, used, 2);
     capture_fini (&c);
+}
+
+/* What was written, as rank 0 has it; fails, and names it, if it is refused. */
+static int hear (const void *bytes, size_t n, struct team_capture *ret)
+{
+    struct wire w = wire_reader (bytes, n);
+    struct err err = { "" };
+    size_t index;
+    int rc;
+
+    heard.all = &all;
+    rc = team_get_capture (&w, &heard, &index, ret, &err);
+    if (rc < 0) {
+        assert_true (err.text[0]);
+        team_free_groups (ret);
+    } else {
+        assert_true (wire_ended (&w));
+        assert_int_equal (index, 8);
+    }
+    return rc;
 }
 
 static void test_capture (void **state)
 {
     struct team_capture got;
-    struct err err = { "" };
-    struct wire w;
-    size_t index;
 
     (void)state;
     put_capture ();
-    w = written ();
-    assert_int_equal (team_get_capture (&w, &index, &got, &err), 0);
-    assert_true (wire_ended (&w));
-    assert_int_equal (index, 8);
+    assert_int_equal (hear (written ().at, out.size, &got), 0);
     assert_int_equal (got.capture.rank, 3);
     assert_int_equal (got.capture.state, CAPTURE_PARTIAL);
     assert_int_equal (got.capture.transient_error, -EMFILE);
@@ -137,6 +156,9 @@ static void test_capture (void **state)
     assert_string_equal (got.capture.reason, "one thing; \"another\"");
     assert_int_equal (got.capture.nsteps, 1);
     assert_int_equal (got.capture.ngroups, 1);
+    assert_string_equal (got.capture.groups[0].id, "group_name_0");
+    assert_string_equal (got.capture.groups[0].pg_name, "tp");
+    assert_int_equal (got.capture.groups[0].nmembers, 2);
     assert_int_equal (got.capture.groups[0].members[1], 3);
     assert_int_equal (got.span.first, 77);
     assert_int_equal (got.span.rows[2], 3);
@@ -148,20 +170,153 @@ static void test_capture (void **state)
     team_free_groups (&got);
 }
 
+/* A capture of one group; 'shared': its list belongs to others, too. */
+static void put_group (int32_t first, uint32_t n, bool shared)
+{
+    const struct row_span span = { 3, 77, { 1, 2, 3 } };
+    int32_t *ranks = calloc (n + 1, sizeof (*ranks));
+    struct rank_list *list;
+    struct capture c;
+    struct err err;
+
+    capture_init (&c);
+    assert_non_null (ranks);
+    for (uint32_t i = 0; i < n; i++)
+        ranks[i] = first + (int32_t)i;
+    if (!shared) {
+        assert_int_equal (capture_add_group (&c, "id", "name", ranks, n, &err),
+                          0);
+    } else {
+        list = rank_list_of (ranks, n);
+        assert_non_null (list);
+        assert_int_equal (capture_share_group (&c, "id", "name", list, &err), 0);
+        rank_list_drop (list);
+    }
+    buf_clear (&out);
+    team_put_capture (&out, &said, 8, &c, &span, NULL, 0);
+    assert_false (out.failed);
+    capture_fini (&c);
+}
+
+static int32_t *hear_group (int32_t first, uint32_t n)
+{
+    struct team_capture got;
+    const struct comm_group *g;
+    int32_t *ranks;
+
+    assert_int_equal (hear (out.data, out.size, &got), 0);
+    assert_int_equal (got.capture.ngroups, 1);
+    g = &got.capture.groups[0];
+    ranks = g->members;
+    assert_string_equal (g->id, "id");
+    assert_string_equal (g->pg_name, "name");
+    assert_int_equal (g->nmembers, n);
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal (ranks[i], first + (int32_t)i);
+    capture_fini (&got.capture);
+    team_free_groups (&got);
+    return ranks;
+}
+
+/* A list is said once by a thread, and rank 0 has it once for all threads. */
+static void test_lists (void **state)
+{
+    const int32_t *ranks;
+    size_t bytes;
+
+    (void)state;
+    put_group (0, 0, true);
+    bytes = out.size;
+    (void)hear_group (0, 0);
+    put_group (0, LIST, false);
+    assert_true (out.size >= LIST * sizeof (int32_t));
+    ranks = hear_group (0, LIST);
+    for (unsigned i = 0; i < 4; i++) {
+        put_group (0, LIST, i % 2);
+        assert_true (out.size <= bytes);
+        assert_ptr_equal (hear_group (0, LIST), ranks);
+    }
+    put_group (1, LIST, true);
+    assert_true (out.size >= LIST * sizeof (int32_t));
+    assert_ptr_not_equal (hear_group (1, LIST), ranks);
+    assert_int_equal (heard.n, 2);
+    // another thread
+    rank_lists_fini (&said);
+    team_heard_fini (&heard);
+    put_group (0, LIST, true);
+    assert_true (out.size >= LIST * sizeof (int32_t));
+    assert_ptr_equal (hear_group (0, LIST), ranks);
+    assert_int_equal (all.map.n, 2);
+    // lists that cost no more than a number has
+    put_group (0, TEAM_LIST_MIN - 1, true);
+    (void)hear_group (0, TEAM_LIST_MIN - 1);
+    assert_int_equal (heard.n, 1);
+    assert_int_equal (all.map.n, 2);
+}
+
+/* Where the number of the list is in 'out', behind the texts of its group. */
+static uint8_t *number (void)
+{
+    static const char before[] = "\4\0\0\0name";
+    uint8_t *at = memmem (out.data, out.size, before, sizeof (before) - 1);
+
+    assert_non_null (at);
+    return at + sizeof (before) - 1;
+}
+
+static void put_u32 (uint8_t *at, uint32_t v)
+{
+    for (unsigned i = 0; i < 4; i++)
+        at[i] = (uint8_t)(v >> (8 * i));
+}
+
+/* A number that was not given, too many ranks, or one that no job has. */
+static void test_lies (void **state)
+{
+    static const struct {
+        unsigned at;            // bytes behind the number
+        uint32_t is;
+    } lies[] = {
+        { 0, 2 }, { 0, UINT32_MAX - 1 }, { 4, CAPTURE_WORLD_LIMIT + 1 },
+        { 4, LIST + 1000 }, { 4, UINT32_MAX }, { 8, CAPTURE_WORLD_LIMIT },
+        { 8 + 4 * (LIST - 1), UINT32_MAX },
+    };
+    struct team_capture got;
+
+    (void)state;
+    put_group (0, LIST, true);
+    (void)hear_group (0, LIST);
+    for (size_t i = 0; i < sizeof (lies) / sizeof (lies[0]); i++) {
+        rank_lists_fini (&said);        // it is said as list 0
+        put_group (5, LIST, true);
+        put_u32 (number (), 1);
+        put_u32 (number () + lies[i].at, lies[i].is);
+        assert_int_equal (hear (out.data, out.size, &got), -EBADMSG);
+        assert_int_equal (heard.n, 1);
+        assert_int_equal (all.map.n, 1);
+    }
+}
+
+static void forget_lists (void)
+{
+    rank_lists_fini (&said);
+    rank_lists_fini (&all);
+    team_heard_fini (&heard);
+}
+
 /* Cut anywhere, it is refused. */
 static void test_cut (void **state)
 {
+    struct team_capture got;
+
     (void)state;
     put_capture ();
+    for (size_t n = 0; n < out.size; n++)
+        assert_int_equal (hear (out.data, n, &got), -EBADMSG);
+    put_group (0, TEAM_LIST_MIN, true);
     for (size_t n = 0; n < out.size; n++) {
-        struct wire w = wire_reader (out.data, n);
-        struct team_capture got;
-        struct err err = { "" };
-        size_t index;
-
-        assert_int_equal (team_get_capture (&w, &index, &got, &err), -EBADMSG);
-        assert_true (err.text[0]);
-        team_free_groups (&got);
+        assert_int_equal (hear (out.data, n, &got), -EBADMSG);
+        forget_lists ();
     }
 }
 
@@ -191,6 +346,7 @@ static int end (void **state)
 {
     (void)state;
     buf_fini (&out);
+    forget_lists ();
     return 0;
 }
 
@@ -200,6 +356,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_pass, begin, end),
         cmocka_unit_test_setup_teardown (test_item, begin, end),
         cmocka_unit_test_setup_teardown (test_capture, begin, end),
+        cmocka_unit_test_setup_teardown (test_lists, begin, end),
+        cmocka_unit_test_setup_teardown (test_lies, begin, end),
         cmocka_unit_test_setup_teardown (test_cut, begin, end),
         cmocka_unit_test_setup_teardown (test_leaf, begin, end),
     };
