@@ -21,14 +21,19 @@ static struct message *waiting[TAGS];   // of each tag, the first one first
 static unsigned ranks;
 
 /* For tests: questions by their first byte, and the bytes of these; that there are
- * two hosts; and that the lead gets no question.
+ * two hosts; that the lead gets no question; and the word whose questions are
+ * damaged at byte 'fake_damage', if that is not 0.
  */
 extern unsigned fake_questions[256];
 extern size_t fake_bytes[256];
 extern bool fake_hosts, fake_cut;
+extern size_t fake_damage;
+extern unsigned fake_damaged;
 unsigned fake_questions[256];
 size_t fake_bytes[256];
 bool fake_hosts, fake_cut;
+size_t fake_damage;
+unsigned fake_damaged;
 
 static int fake_begin (const atomic_bool *cancel, struct mpi_place *ret)
 {
@@ -56,6 +61,8 @@ static int fake_send (unsigned to, int tag, const void *bytes, size_t size)
     word = tag != 2 ? (unsigned char)m->bytes[0] : 255;
     fake_questions[word]++;
     fake_bytes[word] += size;
+    if (fake_damage > 0 && fake_damage < size && word == fake_damaged)
+        m->bytes[fake_damage] = (char)0xff;
     for (at = &waiting[tag]; *at; at = &(*at)->next)
         ;
     *at = m;

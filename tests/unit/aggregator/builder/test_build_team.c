@@ -424,6 +424,39 @@ static void test_lists (void **state)
     (void)dlclose (door);
 }
 
+/* What a member says is not believed: rank 0 names it, and the build ends. */
+static void test_damaged (void **state)
+{
+    static const struct {
+        size_t at;
+        const char *said;
+    } cases[] = {
+        { 1, "rank 1 says what is not understood" },    // thread
+        { 5, "rank 1 says what is not understood" },    // capture
+        { 16, "rank 1: a message of another process is damaged" },
+        { 17, "rank 1: unknown or malformed metadata" },
+    };
+    void *door = dlopen (FAKE_DOOR, RTLD_NOW);
+    size_t *damage = dlsym (door, "fake_damage");
+    unsigned *damaged = dlsym (door, "fake_damaged");
+    struct digest rows;
+
+    (void)state;
+    assert_true (damage && damaged);
+    *damaged = TEAM_CAPTURE;
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct err err = { "" };
+
+        (void)begin (NULL);
+        *damage = cases[i].at;
+        assert_int_equal (build_together ("none", &rows, &err), -EBADMSG);
+        if (!strstr (err.text, cases[i].said))
+            fail_msg ("%s", err.text);
+    }
+    *damage = 0;
+    (void)dlclose (door);
+}
+
 /* The same on two hosts; *sent: pages that the member has sent to rank 0. */
 static int build_apart (bool hosts, unsigned *sent, struct err *err)
 {
@@ -645,6 +678,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup (test_same, begin),
         cmocka_unit_test_setup (test_lists, begin),
+        cmocka_unit_test_setup (test_damaged, begin),
         cmocka_unit_test_setup (test_file_systems, begin),
         cmocka_unit_test_setup (test_sees_nothing, begin),
         cmocka_unit_test_setup (test_failures, begin),
