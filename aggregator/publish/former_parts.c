@@ -81,7 +81,8 @@ static int list_names (const struct publish *p, struct parts_names *parts,
     while (rc == 0 && (e = readdir (dir))) {
         struct parts_names *l = parts_is_name (e->d_name) ? parts : others;
 
-        rc = vec_add_text (&l->list, &l->n, e->d_name);
+        if (strcmp (e->d_name, PUBLISH_LOCK_NAME) != 0)
+            rc = vec_add_text (&l->list, &l->n, e->d_name);
     }
     fileio_close_dir (dir);
     return rc;
@@ -125,10 +126,10 @@ int parts_clean (const struct publish *p, const struct parts_names *replaced,
     rc = unknown && stay > 0 ? -EIO : 0;
     if (rc < 0)
         (void)err_set (err, EIO, "%zu part%s of former results stay%s in %s, "
-                       "since %s there %s: once it can be read, or is "
-                       "elsewhere, the next build removes %s", stay,
-                       units_s (stay), stay == 1 ? "s" : "", p->dir.path,
-                       unknown, why.text, stay == 1 ? "it" : "them");
+                       "since %s there %s, and may need %s: make it readable, "
+                       "or remove both", stay, units_s (stay),
+                       stay == 1 ? "s" : "", p->dir.path, unknown, why.text,
+                       stay == 1 ? "it" : "them");
     parts_names_fini (&used);
     parts_names_fini (&all);
     parts_names_fini (&others);

@@ -315,7 +315,7 @@ static int put_in_place (struct publish *p, const struct tree *from,
     bool is_main = strcmp (name, PUBLISH_DB_NAME) == 0;
     int rc = publish_path (p, name, final, err);
 
-    if (rc == 0 && p->put.st_ino && !is_main && !p->lock.held)
+    if (rc == 0 && p->put.st_ino && !is_main && !p->lock.held && !p->lock.blind)
         rc = check_put (p, err);
     if (rc == 0)
         rc = existing_output_move_aside (&p->dir, name, !p->keep &&

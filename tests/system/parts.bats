@@ -465,7 +465,7 @@ left_are ()
     run sharing "$ROLLCALL" analyze -q --one-file 400k -o out job
     expect_status 0
     shows "1 part of former results stays in " \
-        "since damaged.db there is a result that cannot be read: once it can"
+        "since damaged.db there is a result that cannot be read, and may need it"
     is "parts and the dead one" 3 "$(count_parts out)"
     rm out/$OUT/damaged.db
     run sharing "$ROLLCALL" analyze -q --one-file 400k -o out job

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NAME ".rollcall.lock"
@@ -170,6 +171,25 @@ static void a_file_without_its_name_is_no_lock (void **state)
     assert_true (is_there ());
 }
 
+/* On NFS only who may write to it can lock it, and so wait. */
+static void who_may_write_there_may_lock (void **state)
+{
+    const mode_t modes[][2] = { { 0755, 0644 }, { 02775, 0664 }, { 0777, 0666 } };
+    mode_t former = umask (077);
+    struct publish_lock l;
+    struct stat st;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (modes) / sizeof (modes[0]); i++) {
+        assert_int_equal (fchmod (dir.fd, modes[i][0]), 0);
+        take (&l);
+        assert_int_equal (fstat (l.fd, &st), 0);
+        assert_int_equal (st.st_mode & 0777, modes[i][1]);
+        publish_lock_drop (&l);
+    }
+    (void)umask (former);
+}
+
 static void without_locks_nothing_is_held (void **state)
 {
     const int errors[] = { ENOLCK, ENOSYS, EOPNOTSUPP };
@@ -211,6 +231,7 @@ int main (void)
         TEST (waiting_can_be_interrupted),
         TEST (the_lock_of_a_dead_one_is_nobodys),
         TEST (a_file_without_its_name_is_no_lock),
+        TEST (who_may_write_there_may_lock),
         TEST (without_locks_nothing_is_held),
         TEST (a_file_that_cannot_be_locked_is_told),
     };

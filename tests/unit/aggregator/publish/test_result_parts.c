@@ -478,7 +478,7 @@ static void a_damaged_result_that_holds_parts_is_named (void **state)
     assert_int_equal (parts_clean (&p, &replaced, &err), -EIO);
     assert_non_null (strstr (err.text, "1 part of former results stays in "));
     assert_non_null (strstr (err.text, "since damaged.db there is a result "
-                             "that cannot be read: "));
+                             "that cannot be read, and may need it: "));
     assert_true (is_there (DEAD));
     assert_int_not_equal (access (part_db[0], F_OK), 0);
     assert_int_equal (unlink (damaged), 0);
@@ -519,7 +519,8 @@ static void parts_of_an_unreadable_result_stay (void **state)
     assert_int_equal (access (part_db[0], F_OK), 0);
     assert_non_null (strstr (err.text, "3 parts of former results stay in "));
     assert_non_null (strstr (err.text, "since analysis.db there cannot be "
-                             "read: Input/output error: "));
+                             "read: Input/output error, and may need "
+                             "them: "));
     // a pipe is no result, and cannot be one
     assert_int_equal (unlink (main_db), 0);
     assert_int_equal (mkfifo (main_db, 0600), 0);
