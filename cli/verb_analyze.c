@@ -2,6 +2,7 @@
  * this machine's disk
  */
 #include "analyze.h"
+#include "mpi/team_verb.h"
 
 #include "summary/summary.h"
 
@@ -193,6 +194,12 @@ static int worse (int a, int b)
     return b > a ? b : a;
 }
 
+/* Without the others nothing more is built together. */
+static bool are_all_there (void)
+{
+    return !cli_team || team_is_whole (cli_team);
+}
+
 static int build_some (struct analysis *a)
 {
     struct err err = { "" };
@@ -206,8 +213,12 @@ static int build_some (struct analysis *a)
     if (!a->opt.all_jobs)
         return build_job (a, job);
     analyze_drop_output (a);
-    for (job = 0; job < a->jobs.n && status < EXIT_INTERRUPTED; job++)
+    for (job = 0; job < a->jobs.n && status < EXIT_INTERRUPTED && are_all_there ();
+         job++)
         status = worse (status, build_job (a, job));
+    if (job < a->jobs.n && !are_all_there ())
+        (void)FAIL (status, "a process of this launch has left: %zu of %zu jobs "
+                    "were not analysed", a->jobs.n - job, a->jobs.n);
     if (a->opt.json && !a->opt.quiet)
         (void)puts (a->printed ? "]" : "[]");
     return status;
