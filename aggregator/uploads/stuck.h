@@ -16,6 +16,7 @@ struct stuck_one {
     int64_t since_ns;           // since 1970, when it was written to
     char etag[OBJECT_ETAG_MAX]; // of the object with other bytes; "": it is
                                 // damaged here, or its file is not
+    char why[ERR_TEXT_MAX];     // the sentence
 };
 
 /* All 0 at first. */

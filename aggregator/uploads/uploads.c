@@ -187,6 +187,7 @@ static int note_stuck (struct uploads *u, const struct waiting *w,
     struct stuck_one one = { .segment = w->segment, .since_ns = w->since_ns };
 
     PRINT (one.etag, "%s", etag);
+    PRINT (one.why, "%s", u->state.conflict);
     return stuck_add (&u->stuck, &one, clock_mono_ns ());
 }
 
@@ -269,8 +270,8 @@ static int let_loose (struct uploads *u, const struct stuck_one *one,
         return rc;
     u->state.waiting_bytes += end;
     stuck_drop (&u->stuck, one->segment.segment);
-    if (u->stuck.n == 0)
-        u->state.conflict[0] = '\0';
+    PRINT (u->state.conflict, "%s",
+           u->stuck.n > 0 ? u->stuck.all[u->stuck.n - 1].why : "");
     return 0;
 }
 
