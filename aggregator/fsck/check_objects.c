@@ -163,6 +163,11 @@ static int check_bytes (struct objects *o, int64_t segment,
                                o->err);
     if (rc < 0)
         return rc;
+    if (rc == 0 && b.damaged) {
+        say (o, "segment %lld is damaged here: whether its object in %s is right "
+             "is not known", (long long)segment, m->url);
+        return 0;
+    }
     if (rc == 0 && b.wrong < b.only_there)
         return hole_in_part (o, segment, m, &b);
     if (rc == 0)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct comparing {
     struct object_store *store;
@@ -78,13 +79,26 @@ static int compare_chunks (struct comparing *c, uint64_t size)
     return rc;
 }
 
-/* All of it is here. */
+static int look_for_damage (struct comparing *c, uint64_t size)
+{
+    struct stat st;
+    size_t bad = 0;
+    int rc = 0;
+
+    c->ret->damaged = fstat (c->f.fd, &st) == 0 && (uint64_t)st.st_size < size;
+    if (!c->ret->damaged)
+        rc = record_count_bad (&c->f, size, &bad, c->err);
+    c->ret->damaged = c->ret->damaged || bad > 0;
+    return rc;
+}
+
+/* All of it is here.  If they differ, it may be this one that is damaged. */
 static int compare_file (struct comparing *c, uint64_t size)
 {
     struct object_file file = { .key = c->key, .fd = c->f.fd, .size = size };
     int rc = object_check_file (c->store, &file, c->err);
 
-    return rc == 0 ? 1 : rc == -EBADMSG ? 0 : rc;
+    return rc == 0 ? 1 : rc == -EBADMSG ? look_for_damage (c, size) : rc;
 }
 
 int object_bytes_compare (struct object_store *s, const char *root,

@@ -12,11 +12,12 @@
 struct object_bytes {
     size_t only_there;          // chunks that the object alone has
     size_t wrong;               // of these: they are other bytes there
+    bool damaged;               // what is here is: nothing is known of the object
 };
 
 /* Compare with what is here, or, if the segment was let go, read the chunks that are
  * only there, and compare their records and hashes.  1: it has all of them, or there
- * is nothing to compare with; 0: it has other bytes; or an error of the root or of
+ * is nothing to compare with; 0: it has other bytes, or ret->damaged; or an error of the root or of
  * object_store.h.
  */
 int object_bytes_compare (struct object_store *s, const char *root,

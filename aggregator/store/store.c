@@ -494,10 +494,13 @@ static void cut_off_full (const struct store *s)
 {
     const struct store_extent *e;
     char path[PATH_MAX];
+    struct stat st;
 
     for (size_t i = 0; i < s->nfull; i++) {
         store_segment_path (s->root, s->full[i].segment, path);
-        if ((e = sealed_of (s, s->full[i].segment)))
+        e = sealed_of (s, s->full[i].segment);
+        // one that somebody cut is not made longer
+        if (e && stat (path, &st) == 0 && (uint64_t)st.st_size > e->end)
             (void)truncate (path, (off_t)e->end);
     }
 }

@@ -434,7 +434,9 @@ static int leave_stored (struct store *s, struct err *err)
     struct object_mark m;
     int rc = object_mark_read (s->root, s->segment, &m, err);
 
-    return rc < 0 || m.state == OBJECT_UNMARKED ? rc : store_open_next (s, err);
+    if (rc < 0 || (m.state == OBJECT_UNMARKED && !m.evicted))
+        return rc;
+    return store_open_next (s, err);
 }
 
 int store_open (const char *root, struct ledger *ledger, struct store **ret,

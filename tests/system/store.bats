@@ -483,6 +483,16 @@ other_etag ()
     fsck_store --repair
     expect_status 0
     ! grep -q '"other"' root/store/00000001 || fail "the new etag was not noted"
+    # damage here says nothing of the object, which is perhaps the last copy
+    cp root/segments/00000001 whole
+    printf '\377' | dd of=root/segments/00000001 bs=1 seek=2000 conv=notrunc status=none
+    other_etag
+    fsck_store
+    expect_status 1
+    shows "segment 1 is damaged here: whether its object" "0 holes" "1 damaged"
+    cp whole root/segments/00000001
+    fsck_store --repair
+    expect_status 0
     # of the same size
     head -c "$(stat -c %s root/segments/00000001)" /dev/zero >zeros
     object put "$key" zeros
