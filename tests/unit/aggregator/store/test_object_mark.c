@@ -88,8 +88,8 @@ static void test_collected (void **state)
 static void test_place (void **state)
 {
     const struct object_place place = { "s3://b", "http://host", "here", "/ca", "" };
-    struct object_options none = { NULL }, some = { .url = "s3://b",
-                                                    .endpoint = "http://other" };
+    struct object_options none = { .url = NULL };
+    struct object_options some = { .url = "s3://b", .endpoint = "http://other" };
 
     (void)state;
     object_place_fill (&place, &none);
