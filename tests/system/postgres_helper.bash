@@ -31,7 +31,7 @@ as_user ()
 # Once for all tests of the file: it takes a second.
 postgres_init ()
 {
-    local first=$BATS_FILE_TMPDIR/postgres
+    local first=${BATS_FILE_TMPDIR:-$PG_DIR}/postgres
 
     if [ ! -d "$first" ]; then
         as_user "$PG_BIN/initdb" -D "$PG_DIR/data" -U rollcall -A trust -N \
