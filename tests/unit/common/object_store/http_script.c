@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REQUEST_MAX 16384
@@ -161,6 +162,19 @@ void http_script_place (const struct http_script *s, const char *root)
 const char *http_script_request (const struct http_script *s, size_t i)
 {
     return i < atomic_load (&s->count) ? s->requests[i] : NULL;
+}
+
+void http_script_refused (char out[256], const char *code, long ahead_s)
+{
+    time_t then = time (NULL) + ahead_s;
+    char date[64];
+    struct tm tm;
+
+    (void)gmtime_r (&then, &tm);
+    (void)strftime (date, sizeof (date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    (void)snprintf (out, 256, "HTTP/1.1 403 x\r\nDate: %s\r\n"
+                    "Connection: close\r\n\r\n<Error><Code>%.40s</Code></Error>",
+                    date, code);
 }
 
 void http_script_padded (char *out, size_t room, const char *body, int size)

@@ -29,6 +29,9 @@ const char *http_script_request (const struct http_script *s, size_t i);
 /* An answer with this body, which has blanks behind it up to 'size'. */
 void http_script_padded (char *out, size_t room, const char *body, int size);
 
+/* A refusal with this code, by a store whose clock is so many seconds ahead. */
+void http_script_refused (char out[256], const char *code, long ahead_s);
+
 /* End it, and say how many requests there were; the texts above are freed. */
 size_t http_script_count (struct http_script *s);
 void http_script_end (struct http_script *s);

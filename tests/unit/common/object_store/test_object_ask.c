@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FINE "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -175,17 +174,12 @@ static void test_unreadable (void **state)
 /* Some stores call a signature of another time wrong: then the clock is named. */
 static void test_clock (void **state)
 {
-    char answer[256], date[64];
+    char answer[256];
     const char *const answers[] = { answer, answer, FINE };
-    time_t then = time (NULL) + 3600;
     struct fixture f;
-    struct tm tm;
 
     (void)state;
-    (void)gmtime_r (&then, &tm);
-    (void)strftime (date, sizeof (date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
-    PRINT (answer, "HTTP/1.1 403 x\r\nDate: %s\r\nConnection: close\r\n\r\n"
-           "<Error><Code>SignatureDoesNotMatch</Code></Error>", date);
+    http_script_refused (answer, "SignatureDoesNotMatch", 3600);
     begin (&f, answers, 3);
     assert_int_equal (put (&f), -ETIME);
     assert_non_null (strstr (f.err.text, "behind that of the store"));

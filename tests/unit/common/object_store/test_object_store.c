@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FINE "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -180,17 +179,12 @@ static void test_expired (void **state)
 
 static void test_skew (void **state)
 {
-    char answer[256], date[64];
+    char answer[256];
     const char *const answers[] = { answer };
-    time_t then = time (NULL) - 3600;
     struct fixture f;
-    struct tm tm;
 
     (void)state;
-    (void)gmtime_r (&then, &tm);
-    (void)strftime (date, sizeof (date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
-    PRINT (answer, "HTTP/1.1 403 x\r\nDate: %s\r\nConnection: close\r\n\r\n"
-           "<Error><Code>RequestTimeTooSkewed</Code></Error>", date);
+    http_script_refused (answer, "RequestTimeTooSkewed", -3600);
     begin (&f, answers, 1);
     assert_int_equal (object_delete (f.store, "k", &f.err), -ETIME);
     assert_non_null (strstr (f.err.text, "the clock of this machine is 36"));
