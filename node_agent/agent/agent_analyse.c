@@ -323,11 +323,15 @@ static bool agent_analyse_begin (struct agent *a, struct analysis *n)
     return false;
 }
 
+static bool is_unread (const struct sealed *s)
+{
+    return strcmp (s->state, capture_state_name (CAPTURE_RAW)) == 0;
+}
+
 bool agent_plan_analysis (struct agent *a, const struct sealed *s)
 {
-    return strcmp (s->state, capture_state_name (CAPTURE_RAW)) == 0 &&
-           !agent_analyse_find (a, s->what.path) &&
- plan (a, s->what.path, s->own);
+    return is_unread (s) && !agent_analyse_find (a, s->what.path) &&
+           plan (a, s->what.path, s->own);
 }
 
 void agent_forget_analysis (struct agent *a, const char *path)
@@ -349,24 +353,30 @@ static void close_analysis (struct agent *a, struct analysis *n, bool tell)
     }
 }
 
-bool agent_take_analysis (struct agent *a, const struct sealed *s)
+bool agent_awaits_analysis (struct agent *a, const struct sealed *s)
 {
-    bool raw = strcmp (s->state, capture_state_name (CAPTURE_RAW)) == 0;
+    const struct analysis *n = agent_analyse_find (a, s->what.path);
+
+    return n && n->stage == ANALYSIS_WAITING && is_unread (s);
+}
+
+void agent_take_analysis (struct agent *a, const struct sealed *s)
+{
     struct analysis *n = agent_analyse_find (a, s->what.path);
 
     if (!n)
-        return false;
-    if (n->stage == ANALYSIS_WAITING) {
-        if (raw)
-            return agent_analyse_begin (a, n);
-        // somebody else has analysed it
+        return;
+    if (n->stage != ANALYSIS_WAITING) {
+        close_analysis (a, n, is_unread (s) || n->failed);
+    } else if (is_unread (s)) {
+        if (!agent_analyse_begin (a, n))
+            log_warn ("analyse", "%s stays raw until the next start: no memory",
+                      s->what.path);
+    } else {                    // somebody else has analysed it
         analyser_drop (a->analyses.analyser, n->path);
         if (!analyser_is_running (a->analyses.analyser, n->path))
             agent_analyse_drop (a, n);
-    } else {
-        close_analysis (a, n, raw || n->failed);
     }
-    return false;
 }
 
 /* Whether the capture exists without results, and whose it is. */

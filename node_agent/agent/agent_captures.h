@@ -67,9 +67,11 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
  */
 bool agent_plan_analysis (struct agent *a, const struct sealed *s);
 
-/* A capture was sealed: true if it has to be analysed, and then sealed again.
- */
-bool agent_take_analysis (struct agent *a, const struct sealed *s);
+/* Whether it has to be analysed when it is sealed, and then sealed again. */
+bool agent_awaits_analysis (struct agent *a, const struct sealed *s);
+
+/* A capture was sealed: its analysis begins, or ends. */
+void agent_take_analysis (struct agent *a, const struct sealed *s);
 
 /* A capture settled that an earlier agent had sealed: true if it has to be
  * analysed, because that agent could not or had no program for it.

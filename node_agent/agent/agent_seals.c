@@ -166,11 +166,8 @@ static bool is_safe_to_release (const struct sealed *s)
            strcmp (s->state, capture_state_name (CAPTURE_COMPLETE)) == 0;
 }
 
-/* Whether the state of the capture is known from now on, for its release. */
-static bool add_release (struct agent *a, const struct sealed *s)
+static bool may_be_released (struct agent *a, const struct sealed *s)
 {
-    enum release_event sealed = s->raw ? RELEASE_ALL_SEALED
-                                       : RELEASE_ROWS_SEALED;
     struct err err = { "" };
 
     if (a->release.roots &&
@@ -182,25 +179,16 @@ static bool add_release (struct agent *a, const struct sealed *s)
     else if (!is_safe_to_release (s))
         log_info ("not-releasable", "%s will not be released: it is %s, and "
                   "its raw files stay here", s->what.path, s->state);
-    else if (spool_add_release (a->spool, s->what.path, sealed, s->nitems,
-                                &s->manifest, clock_wall_ns (), &err) < 0)
-        log_warn ("release", "%s will not be released: %s", s->what.path,
-                  err.text);
     else
         return true;
     return false;
 }
 
-/* If this version must not be released, neither must an older one. */
-static void note_files (struct agent *a, const struct sealed *s)
+/* Nothing is said of one that is to be analysed: it is sealed again. */
+static bool notes_release (struct agent *a, const struct sealed *s)
 {
-    struct err err = { "" };
-
-    if (release_concerns (&a->release.policy, s->what.path) &&
-        !add_release (a, s) &&
-        spool_forget_release (a->spool, s->what.path, &err) < 0)
-        log_error ("release", "%s: the record of an older version could not be "
-                   "removed: %s", s->what.path, err.text);
+    return release_concerns (&a->release.policy, s->what.path) &&
+           !agent_awaits_analysis (a, s);
 }
 
 /* Names given by a profiler have host, process and time in them; others do not.
@@ -225,8 +213,7 @@ static void take_sealed (struct agent *a, struct sealed *s)
     note_unfinished (a, s);
     note_twin (a, s);
     note_shared (a, s->what.path);
-    if (!agent_take_analysis (a, s))
-        note_files (a, s);
+    agent_take_analysis (a, s);
     // meanwhile the aggregator said that it wants raw files after all
     if (!s->raw && agent_gives_raw (a))
         watch_hand_on_again (a->watch, s->what.path);
@@ -249,10 +236,17 @@ static int agent_seals_enter (struct agent *a, struct sealed *s)
     const struct spool_left_out left = { s->skipped, s->skipped_why.text };
     bool planned = agent_plan_analysis (a, s);
     int rc = s->raw && !agent_gives_raw (a) ? leave_raw (a, s) : 0;
+    bool notes = notes_release (a, s);
+    const struct spool_releasable release = {
+        .path = s->what.path,
+        .sealed = s->raw ? RELEASE_ALL_SEALED : RELEASE_ROWS_SEALED,
+        .manifest = notes && may_be_released (a, s) ? &s->manifest : NULL,
+        .now_ns = clock_wall_ns (),
+    };
 
     if (rc == 0)
         rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
-                         s->nitems, left, &s->err);
+                         s->nitems, left, notes ? &release : NULL, &s->err);
     if (rc < 0 && planned)
         agent_forget_analysis (a, s->what.path);
     return rc;

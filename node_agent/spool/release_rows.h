@@ -2,7 +2,7 @@
  *
  * For each capture that was sealed with a manifest: its files, and the progress
  * of its removal.  Part of the spool's ledger; every change is a synchronous
- * transaction.
+ * transaction, unless it is within one.
  */
 #ifndef ROLLCALL_SPOOL_RELEASE_ROWS_H
 #define ROLLCALL_SPOOL_RELEASE_ROWS_H
@@ -19,9 +19,9 @@ struct released {
     const char *why;            // the row is invalid, or NULL
 };
 
-/* The last 'nitems' items that were sealed are those of this capture: the event
- * is RELEASE_ALL_SEALED if they are all of its files, else RELEASE_ROWS_SEALED.
- * Replaces what was known of an older version of it.
+/* A part of spool_seal: the last 'nitems' items that were sealed are those of this
+ * capture.  The event is RELEASE_ALL_SEALED if they are all of its files, else
+ * RELEASE_ROWS_SEALED.  Replaces what was known of an older version of it.
  */
 int spool_add_release (struct spool *s, const char *path,
                        enum release_event sealed, size_t nitems,

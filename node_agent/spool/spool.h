@@ -171,14 +171,25 @@ struct spool_left_out {         // raw files and directories
     const char *first;          // path and reason of one; NULL if there is none
 };
 
-/* Seal all items of a settled capture or none, and record what was left out.
- * Files of rows (the shipment) must be fsynced already.  Losses of earlier
- * versions are forgotten.  Of two versions of a name and rank with the same
- * date, the one that is sealed later is newer.
+/* Whether a capture may be released when it is delivered (release_rows.h). */
+struct spool_releasable {
+    const char *path;           // of its directory
+    enum release_event sealed;  // RELEASE_ALL_SEALED or RELEASE_ROWS_SEALED
+    const struct buf *manifest; // its files; NULL: it may not, nor may an older
+                                // version of it
+    int64_t now_ns;             // wall clock
+};
+
+/* Seal all items of a settled capture or none, and record in the same transaction
+ * what was left out, and whether it may be released; 'release' is NULL: what is
+ * known of an older version stays.  Files of rows (the shipment) must be fsynced
+ * already.  Losses of earlier versions are forgotten.  Of two versions of a name
+ * and rank with the same date, the one that is sealed later is newer.
  */
 int spool_seal (struct spool *s, uint64_t id, const char *capture,
                 int64_t rank, const struct spool_new *items, size_t n,
-                struct spool_left_out left_out, struct err *err);
+                struct spool_left_out left_out,
+                const struct spool_releasable *release, struct err *err);
 
 /* Whether another directory had a capture with the name and rank of 'id' but
  * other content: the two look like versions of one (not after spool_divide). 1,

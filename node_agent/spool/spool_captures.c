@@ -4,6 +4,7 @@
 #include "base/counter.h"
 #include "base/fault.h"
 #include "identity/fingerprint.h"
+#include "spool/release_rows.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -359,9 +360,23 @@ static int seal_capture (struct spool *s, uint64_t id, const char *name,
                      " WHERE id=?1", id, name, rank, n, fingerprint, r.state);
 }
 
+/* An agent that dies behind the seal knows the capture, and would not look at its
+ * files again.
+ */
+static int note_release (struct spool *s, const struct spool_releasable *r,
+                         size_t nitems, struct err *err)
+{
+    return !r ? 0
+           : r->manifest
+               ? spool_add_release (s, r->path, r->sealed, nitems, r->manifest,
+                                    r->now_ns, err)
+               : spool_forget_release (s, r->path, err);
+}
+
 int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
                 const struct spool_new *items, size_t n,
-                struct spool_left_out left_out, struct err *err)
+                struct spool_left_out left_out,
+                const struct spool_releasable *release, struct err *err)
 {
     char dir[PATH_MAX];
     int rc = FAULT ("agent.spool.seal.fsync");
@@ -380,6 +395,8 @@ int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
         rc = loss_forget (s, id, name, err);
     if (rc == 0 && left_out.n > 0)
         rc = loss_left_out (s, id, left_out.n, left_out.first, err);
+    if (rc == 0)
+        rc = note_release (s, release, n, err);
     rc = spool_ledger_finish (s, rc, "agent.spool.seal.commit", err);
     if (rc == 0)
         counter_add (COUNTER_ITEMS_SEALED, n);

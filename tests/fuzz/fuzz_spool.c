@@ -55,7 +55,7 @@ static void add_capture (struct spool *s, const char *path)
     require (spool_file (s, id, 0, file, NULL));
     fuzz_write (file + strlen (fuzz_dir ()) + 1, ROWS, strlen (ROWS));
     require (spool_seal (s, id, path + 1, 2, items, 2,
-                         (struct spool_left_out){ 0 }, NULL));
+                         (struct spool_left_out){ 0 }, NULL, NULL));
     buf_init (&manifest, 100);
     buf_put (&manifest, "1 2\0big\0" "1 2 3", 14);
     require (spool_add_release (s, path, RELEASE_ALL_SEALED, 2, &manifest, 5,

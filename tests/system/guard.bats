@@ -529,6 +529,27 @@ SCRIPT
     stop_service
 }
 
+# Needs the build with fault points (preset faults).  An agent that dies behind its
+# seal would leave a capture that was delivered on the disk for good.
+# bats test_tags=faults
+@test "an agent that dies when it has sealed leaves nothing that cannot go" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    local point
+
+    service
+    for point in agent.release.add agent.spool.seal.commit; do
+        make --ranks 2
+        ROLLCALL_FAULT=$point:1:kill \
+            run agent --once --raw --release shipped job
+        expect_status 137
+        run agent --once --raw --release shipped job
+        expect_status 0
+        [[ $output != *not-releasable* ]]
+        is "captures" "" "$(find job -name '*_ascend_pt')"
+    done
+    stop_service
+}
+
 # Needs the build with fault points (preset faults).  What is left is complete,
 # too, and newer: it would count instead of the whole.
 # bats test_tags=faults

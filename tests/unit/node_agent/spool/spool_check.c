@@ -99,7 +99,7 @@ void spool_seal_raw (struct fixture *f, uint64_t id, char *path)
     hash_it (&items[0], shipment);
     content_hash_init (&items[1].hash);
     assert_int_equal (spool_seal (f->s, id, "a_pt", 2, items, 2,
-                                  (struct spool_left_out){ 0 }, NULL), 0);
+                                  (struct spool_left_out){ 0 }, NULL, NULL), 0);
     content_hash_fini (&items[0].hash);
     content_hash_fini (&items[1].hash);
 }
@@ -132,7 +132,7 @@ uint64_t spool_put (struct fixture *f, const char *path, const char *version,
         hash_it (&items[1], original);
     }
     assert_int_equal (spool_seal (f->s, id, name, 2, items, raw ? 2 : 1,
-                                  (struct spool_left_out){ 0 }, NULL), 0);
+                                  (struct spool_left_out){ 0 }, NULL, NULL), 0);
     content_hash_fini (&items[0].hash);
     content_hash_fini (&items[1].hash);
     return id;

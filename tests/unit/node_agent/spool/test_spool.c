@@ -504,11 +504,40 @@ static void test_lost_raw (void **state)
     lost_is (f, 1, 0, "the first is x: changed");
     assert_int_equal (spool_settle (f->s, f->raw, "v2", &id, NULL), 0);
     assert_int_equal (spool_seal (f->s, id, "a_pt", 2, NULL, 0, left_out,
-                                  NULL), 0);
+                                  NULL, NULL), 0);
     lost_is (f, 1, 0, "2 of the raw files and directories of ");
     lost_is (f, 1, 0, "the first is deep: no");
     (void)spool_put (f, f->raw, "v3", "rows", "raw", false);
     lost_is (f, 0, 0, "");
+}
+
+/* Sealed and then dead, an agent would leave what nobody may remove. */
+static void test_seal_for_release (void **state)
+{
+    char path[] = "x", file[PATH_MAX];
+    struct fixture *f = *state;
+    struct spool_releasable release = { f->raw, RELEASE_ALL_SEALED, NULL, 1 };
+    struct spool_new item = { .kind = ITEM_RAW, .number = 1, .path = path };
+    const struct spool_left_out none = { 0 };
+    struct buf manifest;
+    uint64_t id;
+
+    buf_init (&manifest, MANIFEST_MAX);
+    buf_printf (&manifest, "of a test");
+    content_hash_init (&item.hash);
+    for (int i = 0; i < 3; i++) {       // may go; nothing is said; may not
+        const char *version[] = { "v1", "v2", "v3" };
+
+        assert_int_equal (spool_settle (f->s, f->raw, version[i], &id, NULL), 0);
+        assert_int_equal (spool_file (f->s, id, 0, file, NULL), 0);
+        release.manifest = i == 0 ? &manifest : NULL;
+        assert_int_equal (spool_seal (f->s, id, "a_pt", 2, &item, 1, none,
+                                      i == 1 ? NULL : &release, NULL), 0);
+        spool_reopen (f);
+        assert_int_equal (spool_has_release (f->s, f->raw), i < 2);
+    }
+    content_hash_fini (&item.hash);
+    buf_fini (&manifest);
 }
 
 /* The file was written to, so there is a newer version, which has it. */
@@ -627,6 +656,7 @@ int main (void)
         TEST (test_moved), TEST (test_old_form), TEST (test_half_sealed),
         TEST (test_missing), TEST (test_left_behind), TEST (test_vanished),
         TEST (test_vanished_now), TEST (test_lost), TEST (test_lost_raw),
+        TEST (test_seal_for_release),
         TEST (test_lost_older),
         TEST (test_hashes), TEST (test_kept), TEST (test_stays),
         TEST (test_locked),

@@ -250,7 +250,7 @@ static void test_row_of_loss (void **state)
         assert_int_equal (spool_settle (f->s, paths[i], "v1", &id, NULL), 0);
         assert_int_equal (spool_file (f->s, id, 0, file, NULL), 0);
         assert_int_equal (spool_seal (f->s, id, "a_pt", i, NULL, 0, left_out,
-                                      NULL), 0);
+                                      NULL, NULL), 0);
     }
     assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 2);
     spool_sql (f, "UPDATE capture SET sum=sum+1");

@@ -41,7 +41,7 @@ static void use (struct fixture *f)
     (void)spool_change_release (f->s, &release, RELEASE_REMOVED, NULL, NULL);
     if (spool_settle (f->s, f->raw, "v2", &id, NULL) == 0) {
         (void)spool_seal (f->s, id, "a_pt", 2, NULL, 0,
-                          (struct spool_left_out){ 0 }, NULL);
+                          (struct spool_left_out){ 0 }, NULL, NULL);
         (void)spool_find_name_collision (f->s, id, got.file, NULL);
     }
     for (size_t i = 0; i < 2; i++) {
