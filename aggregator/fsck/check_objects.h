@@ -2,9 +2,9 @@
  *
  * A hole is a segment that counts as stored, and is not there, or has another size
  * or other bytes.  What has another etag than when it was compared is compared again
- * (fsck/object_bytes.h); what has the same is not read.  An orphan is an object of this root without a segment here; if the root
- * is an older copy, it may be the last one of what came later, so only
- * 'delete_orphans' deletes it.
+ * (fsck/object_bytes.h); what has the same is not read.  An orphan is an object of
+ * this root without a segment here; if the root is an older copy, it may be the last
+ * one of what came later, so only 'delete_orphans' deletes it.
  */
 #ifndef ROLLCALL_FSCK_CHECK_OBJECTS_H
 #define ROLLCALL_FSCK_CHECK_OBJECTS_H

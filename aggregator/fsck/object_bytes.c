@@ -79,16 +79,19 @@ static int compare_chunks (struct comparing *c, uint64_t size)
     return rc;
 }
 
-static int look_for_damage (struct comparing *c, uint64_t size)
+static bool is_short (const struct comparing *c, uint64_t size)
 {
     struct stat st;
-    size_t bad = 0;
-    int rc = 0;
 
-    c->ret->damaged = fstat (c->f.fd, &st) == 0 && (uint64_t)st.st_size < size;
-    if (!c->ret->damaged)
-        rc = record_count_bad (&c->f, size, &bad, c->err);
-    c->ret->damaged = c->ret->damaged || bad > 0;
+    return fstat (c->f.fd, &st) == 0 && (uint64_t)st.st_size < size;
+}
+
+static int look_for_damage (struct comparing *c, uint64_t size)
+{
+    size_t bad = 0;
+    int rc = record_count_bad (&c->f, size, &bad, c->err);
+
+    c->ret->damaged = bad > 0;
     return rc;
 }
 
@@ -113,9 +116,10 @@ int object_bytes_compare (struct object_store *s, const char *root,
     if (rc < 0)
         return rc;
     rc = segment_open (of, segment, &c.f, err);
-    if (rc == 0 && c.f.far)
+    ret->damaged = rc == 0 && is_short (&c, size);
+    if (rc == 0 && c.f.far && !ret->damaged)
         rc = compare_chunks (&c, size);
-    if (rc == 0)
+    if (rc == 0 && !ret->damaged)
         rc = ret->only_there > 0 ? ret->wrong == 0 : compare_file (&c, size);
     else if (rc == -ENOENT && c.f.fd < 0)
         rc = 1;                 // a check of the root names what is not here

@@ -147,6 +147,26 @@ static void test_let_go (void **state)
                          "--repair names them");
 }
 
+/* It was cut, whether it was let go or not: that does not end the check. */
+static void test_cut (void **state)
+{
+    const char want[] = "segment 1 is damaged here: whether its object in "
+        "s3://bucket/pre is right is not known";
+    struct fixture f;
+    const char *answers[] = { f.list, f.head, NO_UPLOADS };
+
+    begin (&f, *state, "other");
+    assert_int_equal (truncate (f.path, (off_t)f.m.size - 1), 0);
+    for (int evicted = 0; evicted < 2; evicted++) {
+        f.m.evicted = evicted;
+        assert_int_equal (object_mark_set (f.r->dir, 1, &f.m, NULL), 0);
+        f.said[0] = '\0';
+        check (&f, answers, 3);
+        assert_int_equal (f.found.holes, 0);
+        assert_string_equal (f.said, want);
+    }
+}
+
 /* Its file is not there: a check of the root says so. */
 static void test_removed (void **state)
 {
@@ -163,7 +183,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_same), ROOT_TEST (test_other), ROOT_TEST (test_let_go),
-        ROOT_TEST (test_removed),
+        ROOT_TEST (test_cut), ROOT_TEST (test_removed),
     };
 
     return object_store_is_built ()
