@@ -363,8 +363,11 @@ int store_put_list (struct store *s, const struct digest *id, uint64_t size,
 void store_take_back (struct store *s, const struct ledger_place *last)
 {
     s->end = last->offset - s->head;
-    if (ftruncate (s->segment_fd, (off_t)s->end) < 0)
+    if (ftruncate (s->segment_fd, (off_t)s->end) < 0) {
         s->distrusted = true;
+        // what comes goes elsewhere, and what is before it is not synced any more
+        s->cannot_commit = s->cannot_commit || s->end != s->committed;
+    }
 }
 
 bool store_is_crowded (const struct store *s)
