@@ -42,6 +42,22 @@ static int check_chunk (struct comparing *c, const struct record *r)
     return rc < 0 || digest_is (&got, &r->id) ? rc : -EBADMSG;
 }
 
+static int compare_chunk (struct comparing *c, const struct record *r)
+{
+    int rc = object_get (c->store, c->key,
+                         r->place.offset - RECORD_CONTENT_SIZE,
+                         c->reader.stored,
+                         (size_t)r->place.stored + RECORD_CONTENT_SIZE, c->err);
+
+    if (rc < 0)
+        return rc;
+    rc = check_chunk (c, r);
+    return rc == 0 || rc == -EBADMSG
+               ? rc : err_sys (c->err, -rc, "cannot compare segment %lld",
+                               (long long)c->f.number);
+}
+
+/* What came wrong may come right: nothing is given up for that. */
 static int on_record (void *arg, const struct record *r, int bad,
                       const struct ledger_place *gap)
 {
@@ -54,17 +70,11 @@ static int on_record (void *arg, const struct record *r, int bad,
         !segment_is_far (&c->f, r->place.stored, r->place.offset))
         return 0;
     c->ret->only_there++;
-    rc = object_get (c->store, c->key, r->place.offset - RECORD_CONTENT_SIZE,
-                     c->reader.stored,
-                     (size_t)r->place.stored + RECORD_CONTENT_SIZE, c->err);
-    if (rc < 0 && rc != -EBADMSG)
-        return rc;
-    if (rc == 0)
-        rc = check_chunk (c, r);
+    rc = compare_chunk (c, r);
+    if (rc == -EBADMSG)
+        rc = compare_chunk (c, r);
     c->ret->wrong += rc == -EBADMSG;
-    return rc < 0 && rc != -EBADMSG
-               ? err_sys (c->err, -rc, "cannot compare segment %lld",
-                          (long long)c->f.number) : 0;
+    return rc == -EBADMSG ? 0 : rc;
 }
 
 /* The chunks that are only there. */
