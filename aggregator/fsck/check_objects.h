@@ -24,6 +24,8 @@ struct check_objects_options {
 struct check_objects_report {
     size_t objects;             // that are as they have to be
     uint64_t bytes;             // in them
+    size_t others;              // of them: with another etag than before, which
+                                // 'repair' notes; until then each check reads them
     size_t holes, orphans, uploads;     // uploads: that nobody goes on with
     size_t unmarked;            // objects that the next service looks at
 };

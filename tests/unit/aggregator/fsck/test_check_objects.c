@@ -99,6 +99,7 @@ static void test_same (void **state)
     begin (&f, *state, "e");
     check (&f, (const char *[]){ f.list, NO_UPLOADS }, 2);
     assert_int_equal (f.found.objects, 1);
+    assert_int_equal (f.found.others, 0);
     etag_of (&f, etag);
     PRINT (f.list, "%s", NO_UPLOADS);   // an older list
     PRINT (f.head, "HTTP/1.1 200 x\r\nContent-Length: %llu\r\nETag: \"%s\"\r\n"
@@ -106,6 +107,7 @@ static void test_same (void **state)
     check (&f, answers, 4);
     assert_int_equal (f.found.objects, 1);
     assert_int_equal (f.found.bytes, f.m.size);
+    assert_int_equal (f.found.others, 1);
     assert_int_equal (f.found.holes, 0);
     assert_string_equal (f.said, "");
 }
