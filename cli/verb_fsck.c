@@ -114,6 +114,17 @@ static void on_sentence (void *arg, const char *sentence)
         (void)puts (sentence);
 }
 
+static void hint_at_etags (size_t n)
+{
+    bool one = n == 1;
+
+    (void)printf ("%zu of the objects %s than before, and %s read: --repair "
+                  "notes the new %s, or the next check reads %s again\n", n,
+                  one ? "has another etag" : "have other etags",
+                  one ? "was" : "were", one ? "one" : "ones",
+                  one ? "it" : "them");
+}
+
 /* Its objects in a store. */
 static int check_store (const struct fsck_options *opt, const char *root)
 {
@@ -136,6 +147,8 @@ static int check_store (const struct fsck_options *opt, const char *root)
                       bytes, found.holes, units_s (found.holes), found.orphans,
                       units_s (found.orphans), found.uploads,
                       units_s (found.uploads), found.unmarked);
+    if (!opt->json && !opt->repair && found.others > 0)
+        hint_at_etags (found.others);
     rc = cli_flush (&fsck_command, 0);
     return rc ? rc : found.holes + found.orphans + found.uploads > 0
                          ? EXIT_FAULTS : 0;

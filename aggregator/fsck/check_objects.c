@@ -173,6 +173,7 @@ static int check_bytes (struct objects *o, int64_t segment,
     if (rc == 0)
         return hole (o, segment, m, true, "has other bytes there");
     PRINT (m->etag, "%s", there->etag);
+    o->ret->others++;
     if (o->opt->repair)
         rc = object_mark_set (o->root, segment, m, o->err);
     return rc < 0 ? rc : count (o, m);

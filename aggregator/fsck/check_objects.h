@@ -2,9 +2,9 @@
  *
  * A hole is a segment that counts as stored, and is not there, or has another size
  * or other bytes.  What has another etag than when it was compared is compared again
- * (fsck/object_bytes.h); what has the same is not read.  An orphan is an object of this root without a segment here; if the root
- * is an older copy, it may be the last one of what came later, so only
- * 'delete_orphans' deletes it.
+ * (fsck/object_bytes.h); what has the same is not read.  An orphan is an object of
+ * this root without a segment here; if the root is an older copy, it may be the last
+ * one of what came later, so only 'delete_orphans' deletes it.
  */
 #ifndef ROLLCALL_FSCK_CHECK_OBJECTS_H
 #define ROLLCALL_FSCK_CHECK_OBJECTS_H
@@ -24,6 +24,8 @@ struct check_objects_options {
 struct check_objects_report {
     size_t objects;             // that are as they have to be
     uint64_t bytes;             // in them
+    size_t others;              // of them: with another etag than before, which
+                                // 'repair' notes; until then each check reads them
     size_t holes, orphans, uploads;     // uploads: that nobody goes on with
     size_t unmarked;            // objects that the next service looks at
 };

@@ -42,6 +42,22 @@ static int check_chunk (struct comparing *c, const struct record *r)
     return rc < 0 || digest_is (&got, &r->id) ? rc : -EBADMSG;
 }
 
+static int compare_chunk (struct comparing *c, const struct record *r)
+{
+    int rc = object_get (c->store, c->key,
+                         r->place.offset - RECORD_CONTENT_SIZE,
+                         c->reader.stored,
+                         (size_t)r->place.stored + RECORD_CONTENT_SIZE, c->err);
+
+    if (rc < 0)
+        return rc;
+    rc = check_chunk (c, r);
+    return rc == 0 || rc == -EBADMSG
+               ? rc : err_sys (c->err, -rc, "cannot compare segment %lld",
+                               (long long)c->f.number);
+}
+
+/* What came wrong may come right: nothing is given up for that. */
 static int on_record (void *arg, const struct record *r, int bad,
                       const struct ledger_place *gap)
 {
@@ -54,17 +70,11 @@ static int on_record (void *arg, const struct record *r, int bad,
         !segment_is_far (&c->f, r->place.stored, r->place.offset))
         return 0;
     c->ret->only_there++;
-    rc = object_get (c->store, c->key, r->place.offset - RECORD_CONTENT_SIZE,
-                     c->reader.stored,
-                     (size_t)r->place.stored + RECORD_CONTENT_SIZE, c->err);
-    if (rc < 0 && rc != -EBADMSG)
-        return rc;
-    if (rc == 0)
-        rc = check_chunk (c, r);
+    rc = compare_chunk (c, r);
+    if (rc == -EBADMSG)
+        rc = compare_chunk (c, r);
     c->ret->wrong += rc == -EBADMSG;
-    return rc < 0 && rc != -EBADMSG
-               ? err_sys (c->err, -rc, "cannot compare segment %lld",
-                          (long long)c->f.number) : 0;
+    return rc == -EBADMSG ? 0 : rc;
 }
 
 /* The chunks that are only there. */
@@ -79,16 +89,19 @@ static int compare_chunks (struct comparing *c, uint64_t size)
     return rc;
 }
 
-static int look_for_damage (struct comparing *c, uint64_t size)
+static bool is_short (const struct comparing *c, uint64_t size)
 {
     struct stat st;
-    size_t bad = 0;
-    int rc = 0;
 
-    c->ret->damaged = fstat (c->f.fd, &st) == 0 && (uint64_t)st.st_size < size;
-    if (!c->ret->damaged)
-        rc = record_count_bad (&c->f, size, &bad, c->err);
-    c->ret->damaged = c->ret->damaged || bad > 0;
+    return fstat (c->f.fd, &st) == 0 && (uint64_t)st.st_size < size;
+}
+
+static int look_for_damage (struct comparing *c, uint64_t size)
+{
+    size_t bad = 0;
+    int rc = record_count_bad (&c->f, size, &bad, c->err);
+
+    c->ret->damaged = bad > 0;
     return rc;
 }
 
@@ -113,9 +126,10 @@ int object_bytes_compare (struct object_store *s, const char *root,
     if (rc < 0)
         return rc;
     rc = segment_open (of, segment, &c.f, err);
-    if (rc == 0 && c.f.far)
+    ret->damaged = rc == 0 && is_short (&c, size);
+    if (rc == 0 && c.f.far && !ret->damaged)
         rc = compare_chunks (&c, size);
-    if (rc == 0)
+    if (rc == 0 && !ret->damaged)
         rc = ret->only_there > 0 ? ret->wrong == 0 : compare_file (&c, size);
     else if (rc == -ENOENT && c.f.fd < 0)
         rc = 1;                 // a check of the root names what is not here

@@ -17,8 +17,8 @@ struct object_bytes {
 
 /* Compare with what is here, or, if the segment was let go, read the chunks that are
  * only there, and compare their records and hashes.  1: it has all of them, or there
- * is nothing to compare with; 0: it has other bytes, or ret->damaged; or an error of the root or of
- * object_store.h.
+ * is nothing to compare with; 0: it has other bytes, or ret->damaged; or an error of
+ * the root or of object_store.h.
  */
 int object_bytes_compare (struct object_store *s, const char *root,
                           const char *key, int64_t segment, uint64_t size,

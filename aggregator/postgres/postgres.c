@@ -230,16 +230,15 @@ static int check_encoding (struct pg *p, struct err *err)
 
 int pg_open (const char *uri, struct pg **ret, struct err *err)
 {
-    // a host that says nothing is away after a minute, or after ten if rows wait to
-    // be sent: so long a database may take none.  What is before the URI is a
-    // default, what is behind it is not
+    // a host that is gone is away after a minute.  With a tcp_user_timeout Linux
+    // would wait for that instead, and would give up who takes no rows, too.  What
+    // is before the URI is a default, what is behind it is not
     const char *const keys[] = {
-        "connect_timeout", "tcp_user_timeout", "keepalives_idle",
-        "keepalives_interval", "keepalives_count", "application_name", "dbname",
-        "client_encoding", NULL
+        "connect_timeout", "keepalives_idle", "keepalives_interval",
+        "keepalives_count", "application_name", "dbname", "client_encoding", NULL
     };
-    const char *const values[] = { "10", "600000", "30", "10", "3", "rollcall",
-                                   uri, "UTF8", NULL };
+    const char *const values[] = { "10", "30", "10", "3", "rollcall", uri, "UTF8",
+                                   NULL };
     struct pg *p;
     int rc = pg_check (uri, NULL, err);
 

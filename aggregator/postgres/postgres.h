@@ -47,8 +47,7 @@ void pg_close (struct pg *p);           // p may be NULL
 const char *pg_name (const struct pg *p);
 
 /* A database that is connected is waited for, however long it takes: it may be
- * busy, or wait for a lock.  (Of one on another host that takes no bytes of a COPY
- * for ten minutes the kernel ends the connection.)  When it has neither said nor taken anything for
+ * busy, or wait for a lock.  When it has neither said nor taken anything for
  * PG_SILENT_NS, 'fn' is called with its pg_name and the seconds, again each time
  * that these have doubled, and with 0 when that has ended, also by a failure.
  */

@@ -69,7 +69,8 @@ void parts_note (const struct publish *p, struct parts_names *ret)
 }
 
 /* The names of all parts in the directory, and of all other files: a result may
- * have been given another name.
+ * have been given another name.  Directories are those of builds, which only their
+ * user may read.
  */
 static int list_names (const struct publish *p, struct parts_names *parts,
                        struct parts_names *others)
@@ -81,7 +82,7 @@ static int list_names (const struct publish *p, struct parts_names *parts,
     while (rc == 0 && (e = readdir (dir))) {
         struct parts_names *l = parts_is_name (e->d_name) ? parts : others;
 
-        if (strcmp (e->d_name, PUBLISH_LOCK_NAME) != 0)
+        if (e->d_type != DT_DIR && strcmp (e->d_name, PUBLISH_LOCK_NAME) != 0)
             rc = vec_add_text (&l->list, &l->n, e->d_name);
     }
     fileio_close_dir (dir);

@@ -2,6 +2,7 @@
 #include "store/store_private.h"
 
 #include "base/clock.h"
+#include "base/cmp.h"
 #include "base/fault.h"
 #include "base/vec.h"
 #include "store/checksum.h"
@@ -135,11 +136,17 @@ int store_load_sealed (struct store *s, struct ledger *ledger,
 
 static struct store_extent *sealed_of (const struct store *s, int64_t segment)
 {
-    for (size_t i = s->nsealed; i > 0; i--) {
-        if (s->sealed[i - 1].segment == segment)
-            return &s->sealed[i - 1];
-    }
-    return NULL;
+    const struct store_extent key = { .segment = segment };
+
+    return s->nsealed == 0 ? NULL : bsearch (&key, s->sealed, s->nsealed,
+                                             sizeof (key), cmp_int64);
+}
+
+uint64_t store_sealed_end (const struct store *s, int64_t segment)
+{
+    const struct store_extent *e = sealed_of (s, segment);
+
+    return e ? e->end : 0;
 }
 
 void store_forget_segment (struct store *s, int64_t segment)
@@ -356,8 +363,11 @@ int store_put_list (struct store *s, const struct digest *id, uint64_t size,
 void store_take_back (struct store *s, const struct ledger_place *last)
 {
     s->end = last->offset - s->head;
-    if (ftruncate (s->segment_fd, (off_t)s->end) < 0)
+    if (ftruncate (s->segment_fd, (off_t)s->end) < 0) {
         s->distrusted = true;
+        // what comes goes elsewhere, and what is before it is not synced any more
+        s->cannot_commit = s->cannot_commit || s->end != s->committed;
+    }
 }
 
 bool store_is_crowded (const struct store *s)

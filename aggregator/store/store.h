@@ -176,6 +176,9 @@ int store_each_sealed (const struct store *s, int64_t after,
                        int (*fn) (void *arg, const struct store_extent *e),
                        void *arg);
 
+/* The committed size of one that is not open; 0: there is no such segment. */
+uint64_t store_sealed_end (const struct store *s, int64_t segment);
+
 /* The open segment, with its committed bytes, which never change, too. */
 struct store_extent store_open_extent (const struct store *s);
 

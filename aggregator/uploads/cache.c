@@ -48,6 +48,7 @@ static int punch_all (int fd, const struct object_mark *m, int64_t segment,
     struct punching p = { .fd = fd, .block = 4096 };
     struct statvfs fs;
     struct stat st;
+    uint64_t size;
     int rc;
 
     if (fstatvfs (fd, &fs) == 0 && fs.f_bsize > p.block)
@@ -55,7 +56,8 @@ static int punch_all (int fd, const struct object_mark *m, int64_t segment,
     if (fstat (fd, &st) < 0)
         return err_sys (err, errno, "cannot look at segment %lld",
                         (long long)segment);
-    rc = record_scan (&f, 0, m->size, true, punch, &p, err);
+    size = (uint64_t)st.st_size < m->size ? (uint64_t)st.st_size : m->size;
+    rc = record_scan (&f, 0, size, true, punch, &p, err);      // it may be cut
     (void)futimens (fd, (struct timespec[]){ st.st_atim, st.st_mtim });
     return p.error ? err_sys (err, p.error, "cannot free bytes of segment %lld",
                               (long long)segment) : rc;

@@ -148,14 +148,20 @@ static bool is_short (int fd, uint64_t size)
     return fstat (fd, &st) == 0 && (uint64_t)st.st_size < size;
 }
 
+/* One that was cut since then is there, with more. */
+static bool is_whole (const struct object_mark *m, const char *url, uint64_t size)
+{
+    return m->state == OBJECT_WHOLE && m->size >= size &&
+           strcmp (m->url, url) == 0;
+}
+
 bool carry_knows (const char *root, const char *url,
                   const struct store_extent *e)
 {
     struct object_mark m;
 
     return object_mark_read (root, e->segment, &m, NULL) == 0 &&
-           m.state == OBJECT_WHOLE && m.size == e->end &&
-           strcmp (m.url, url) == 0;
+           is_whole (&m, url, e->end);
 }
 
 int carry (struct carried *c, const struct store_extent *e, struct err *err)
@@ -168,10 +174,10 @@ int carry (struct carried *c, const struct store_extent *e, struct err *err)
     rc = object_mark_read (c->root, e->segment, &c->mark, err);
     if (rc < 0 || c->mark.state == OBJECT_GONE)
         return rc < 0 ? rc : 1;
+    if (is_whole (&c->mark, url, e->end))
+        return 0;
     if (strcmp (c->mark.url, url) != 0 || c->mark.size != e->end)
         c->mark = (struct object_mark){ .size = e->end };
-    if (c->mark.state == OBJECT_WHOLE)
-        return 0;
     PRINT (c->mark.url, "%s", url);
     store_segment_path (c->root, e->segment, path);
     fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -40,6 +40,15 @@ int64_t stuck_first (const struct stuck *s)
     return first;
 }
 
+bool stuck_has (const struct stuck *s, int64_t segment)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->all[i].segment.segment == segment)
+            return true;
+    }
+    return false;
+}
+
 bool stuck_due (struct stuck *s, int64_t now_ns, struct stuck_one *ret)
 {
     if (s->n == 0 || now_ns < s->look_ns)

@@ -30,8 +30,9 @@ struct stuck {
 int stuck_add (struct stuck *s, const struct stuck_one *one, int64_t now_ns);
 void stuck_fini (struct stuck *s);
 
-/* The lowest number of a segment, or 0. */
+/* The lowest number of a segment, or 0; whether this one is stuck. */
 int64_t stuck_first (const struct stuck *s);
+bool stuck_has (const struct stuck *s, int64_t segment);
 
 /* Which one is to be looked at now, if any.  The pauses grow, from
  * UPLOADS_AGAIN_FIRST_NS to UPLOADS_AGAIN_MAX_NS.

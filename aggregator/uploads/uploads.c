@@ -101,10 +101,10 @@ static int64_t first_waiting (struct uploads *u)
 /* Keep, of the segments that were collected, those of which all that was alive is
  * there: in others, which may have been collected before they went there.
  */
-static int keep_copied (struct uploads *u, int64_t *numbers, size_t *n,
-                        struct err *err)
+static int keep_copied (struct uploads *u, int64_t waiting, int64_t *numbers,
+                        size_t *n, struct err *err)
 {
-    int64_t waiting = first_waiting (u), first = waiting;
+    int64_t first = waiting;
     struct object_mark m;
     size_t kept = 0;
     int rc = 0;
@@ -128,14 +128,15 @@ static int keep_copied (struct uploads *u, int64_t *numbers, size_t *n,
     return rc;
 }
 
+/* What is stuck may be collected at any time: it waited then, or is in the list. */
 static int delete_collected (struct uploads *u, struct err *err)
 {
-    int64_t *numbers = NULL;
+    int64_t *numbers = NULL, waiting = first_waiting (u);
     size_t n = 0;
     int rc = object_mark_list (u->root, true, &numbers, &n, err);
 
     if (rc == 0)
-        rc = keep_copied (u, numbers, &n, err);
+        rc = keep_copied (u, waiting, numbers, &n, err);
     if (rc == 0 && n > 0)
         rc = object_owner_check (u->store, u->root, u->id, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
@@ -275,13 +276,14 @@ static int let_loose (struct uploads *u, const struct stuck_one *one,
     return 0;
 }
 
-/* Something else is there now. */
+/* Something else is there now; but meanwhile the ledger may have lost it. */
 static int try_again (struct uploads *u, const struct stuck_one *one)
 {
-    int rc;
+    int rc = 0;
 
     (void)pthread_mutex_lock (&u->lock);
-    rc = let_loose (u, one, one->segment.end);
+    if (stuck_has (&u->stuck, one->segment.segment))
+        rc = let_loose (u, one, one->segment.end);
     (void)pthread_mutex_unlock (&u->lock);
     return rc;
 }
@@ -548,12 +550,6 @@ static int offer (void *arg, const struct store_extent *e)
     return 0;
 }
 
-static int take_first (void *arg, const struct store_extent *e)
-{
-    *(struct store_extent *)arg = *e;
-    return -ECANCELED;
-}
-
 /* Of what is stuck the ledger may have lost all, or the end: then nothing refers to
  * that any more, and nobody waits for it.
  */
@@ -563,13 +559,10 @@ static int look_at_lost (struct uploads *u, const struct store *s)
 
     for (size_t i = u->stuck.n; i-- > 0 && rc == 0;) {
         const struct stuck_one one = u->stuck.all[i];
-        struct store_extent now = { .segment = 0 };
+        uint64_t end = store_sealed_end (s, one.segment.segment);
 
-        (void)store_each_sealed (s, one.segment.segment - 1, take_first, &now);
-        if (now.segment != one.segment.segment)
-            now.end = 0;
-        if (now.end != one.segment.end)
-            rc = let_loose (u, &one, now.end);
+        if (end != one.segment.end)
+            rc = let_loose (u, &one, end);
     }
     return rc;
 }

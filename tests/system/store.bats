@@ -478,10 +478,11 @@ other_etag ()
     other_etag
     fsck_store
     expect_status 0
-    shows "0 holes"
+    shows "0 holes" "1 of the objects has another etag than before, and was read: --repair"
     grep -q '"other"' root/store/00000001
     fsck_store --repair
     expect_status 0
+    [[ "$output" != *"another etag"* ]]
     ! grep -q '"other"' root/store/00000001 || fail "the new etag was not noted"
     # damage here says nothing of the object, which is perhaps the last copy
     cp root/segments/00000001 whole

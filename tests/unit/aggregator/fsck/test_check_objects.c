@@ -99,6 +99,7 @@ static void test_same (void **state)
     begin (&f, *state, "e");
     check (&f, (const char *[]){ f.list, NO_UPLOADS }, 2);
     assert_int_equal (f.found.objects, 1);
+    assert_int_equal (f.found.others, 0);
     etag_of (&f, etag);
     PRINT (f.list, "%s", NO_UPLOADS);   // an older list
     PRINT (f.head, "HTTP/1.1 200 x\r\nContent-Length: %llu\r\nETag: \"%s\"\r\n"
@@ -106,6 +107,7 @@ static void test_same (void **state)
     check (&f, answers, 4);
     assert_int_equal (f.found.objects, 1);
     assert_int_equal (f.found.bytes, f.m.size);
+    assert_int_equal (f.found.others, 1);
     assert_int_equal (f.found.holes, 0);
     assert_string_equal (f.said, "");
 }
@@ -124,11 +126,13 @@ static void test_other (void **state)
                          "and has other bytes there");
 }
 
-/* Only its hash says what the object has to have. */
+/* Only its hash says what the object has to have; what came wrong is asked for
+ * again.
+ */
 static void test_let_go (void **state)
 {
     struct fixture f;
-    const char *answers[] = { f.list, f.head, f.other, NO_UPLOADS };
+    const char *answers[] = { f.list, f.head, f.other, f.other, NO_UPLOADS };
     int fd;
 
     begin (&f, *state, "other");
@@ -140,11 +144,31 @@ static void test_let_go (void **state)
     assert_int_equal (object_mark_set (f.r->dir, 1, &f.m, NULL), 0);
     http_script_padded (f.other, sizeof (f.other), "other",
                         BYTES + RECORD_CONTENT_SIZE);
-    check (&f, answers, 4);
+    check (&f, answers, 5);
     assert_int_equal (f.found.holes, 1);
     assert_string_equal (f.said, "segment 1 counts as stored in s3://bucket/pre, "
                          "and has other bytes there: its contents are lost; "
                          "--repair names them");
+}
+
+/* It was cut, whether it was let go or not: that does not end the check. */
+static void test_cut (void **state)
+{
+    const char want[] = "segment 1 is damaged here: whether its object in "
+        "s3://bucket/pre is right is not known";
+    struct fixture f;
+    const char *answers[] = { f.list, f.head, NO_UPLOADS };
+
+    begin (&f, *state, "other");
+    assert_int_equal (truncate (f.path, (off_t)f.m.size - 1), 0);
+    for (int evicted = 0; evicted < 2; evicted++) {
+        f.m.evicted = evicted;
+        assert_int_equal (object_mark_set (f.r->dir, 1, &f.m, NULL), 0);
+        f.said[0] = '\0';
+        check (&f, answers, 3);
+        assert_int_equal (f.found.holes, 0);
+        assert_string_equal (f.said, want);
+    }
 }
 
 /* Its file is not there: a check of the root says so. */
@@ -163,7 +187,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_same), ROOT_TEST (test_other), ROOT_TEST (test_let_go),
-        ROOT_TEST (test_removed),
+        ROOT_TEST (test_cut), ROOT_TEST (test_removed),
     };
 
     return object_store_is_built ()

@@ -10,7 +10,9 @@
 
 #include "aggregator/postgres/silent_postgres.h"
 
+#include <arpa/inet.h>
 #include <endian.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -142,18 +144,10 @@ static void serve (const struct server *s)
 
 /* ---- life ---- */
 
-void silent_postgres_start (struct silent_postgres *s)
+static void start (struct silent_postgres *s, int listening)
 {
-    struct sockaddr_un at = { .sun_family = AF_UNIX };
-    int listening = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), go[2];
+    int go[2];
 
-    (void)snprintf (s->dir, sizeof (s->dir), "/tmp/rollcall-pg-XXXXXX");
-    assert_non_null (mkdtemp (s->dir));
-    (void)snprintf (at.sun_path, sizeof (at.sun_path), "%.60s/.s.PGSQL.5432",
-                    s->dir);
-    (void)snprintf (s->uri, sizeof (s->uri), "postgresql:///d?host=%s&user=me"
-                    "&port=5432&sslmode=disable", s->dir);
-    assert_int_equal (bind (listening, (struct sockaddr *)&at, sizeof (at)), 0);
     assert_int_equal (listen (listening, 1), 0);
     assert_int_equal (pipe (go), 0);
     s->go = go[1];
@@ -170,6 +164,36 @@ void silent_postgres_start (struct silent_postgres *s)
     (void)close (listening);
 }
 
+void silent_postgres_start (struct silent_postgres *s)
+{
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
+    int listening = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)snprintf (s->dir, sizeof (s->dir), "/tmp/rollcall-pg-XXXXXX");
+    assert_non_null (mkdtemp (s->dir));
+    (void)snprintf (at.sun_path, sizeof (at.sun_path), "%.60s/.s.PGSQL.5432",
+                    s->dir);
+    (void)snprintf (s->uri, sizeof (s->uri), "postgresql:///d?host=%s&user=me"
+                    "&port=5432&sslmode=disable", s->dir);
+    assert_int_equal (bind (listening, (struct sockaddr *)&at, sizeof (at)), 0);
+    start (s, listening);
+}
+
+void silent_postgres_start_tcp (struct silent_postgres *s)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_addr.s_addr = htonl (INADDR_LOOPBACK) };
+    int listening = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t size = sizeof (at);
+
+    s->dir[0] = '\0';
+    assert_int_equal (bind (listening, (struct sockaddr *)&at, size), 0);
+    assert_int_equal (getsockname (listening, (struct sockaddr *)&at, &size), 0);
+    (void)snprintf (s->uri, sizeof (s->uri), "postgresql://127.0.0.1:%u/d?user=me"
+                    "&sslmode=disable&gssencmode=disable", ntohs (at.sin_port));
+    start (s, listening);
+}
+
 void silent_postgres_go (struct silent_postgres *s)
 {
     assert_int_equal (write (s->go, "", 1), 1);
@@ -182,6 +206,8 @@ void silent_postgres_end (struct silent_postgres *s)
     (void)close (s->go);
     (void)kill (s->pid, SIGKILL);
     assert_int_equal (waitpid (s->pid, NULL, 0), s->pid);
+    if (!s->dir[0])
+        return;
     (void)snprintf (path, sizeof (path), "%s/.s.PGSQL.5432", s->dir);
     (void)unlink (path);
     (void)rmdir (s->dir);

@@ -13,12 +13,13 @@
 #define SILENT_POSTGRES_ROWS 4
 
 struct silent_postgres {
-    char dir[200], uri[256];
+    char dir[200], uri[256];    // dir: "" if it is asked by TCP
     pid_t pid;
     int go;
 };
 
 void silent_postgres_start (struct silent_postgres *s);
+void silent_postgres_start_tcp (struct silent_postgres *s);
 void silent_postgres_go (struct silent_postgres *s);
 void silent_postgres_end (struct silent_postgres *s);
 

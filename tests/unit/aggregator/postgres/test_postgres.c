@@ -12,10 +12,13 @@
 #include "postgres/postgres.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 static bool is_away;            // the library
 
@@ -323,6 +326,38 @@ static void test_silent_end (void **state)
     leave (p);
 }
 
+/* An option of the only TCP connection. */
+static int tcp_option (int option)
+{
+    int value = -1, fd = 3;
+    socklen_t size = sizeof (value);
+
+    while (fd < 256 &&
+           getsockopt (fd, IPPROTO_TCP, option, &value, &size) < 0)
+        fd++;
+    assert_true (fd < 256);
+    return value;
+}
+
+/* Keepalives find that a host is gone, after a minute; with a time limit of TCP Linux
+ * takes that instead, and also ends who takes no rows.
+ */
+static void test_gone (void **state)
+{
+    struct err err = { "" };
+    struct pg *p;
+
+    (void)state;
+    needs_library ();
+    silent_postgres_start_tcp (&server);
+    if (pg_open (server.uri, &p, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (tcp_option (TCP_USER_TIMEOUT), 0);
+    assert_int_equal (tcp_option (TCP_KEEPIDLE) +
+                      tcp_option (TCP_KEEPINTVL) * tcp_option (TCP_KEEPCNT), 60);
+    leave (p);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +367,7 @@ int main (void)
         cmocka_unit_test (test_arrays),
         cmocka_unit_test (test_silent), cmocka_unit_test (test_silent_copy),
         cmocka_unit_test (test_slow), cmocka_unit_test (test_silent_end),
+        cmocka_unit_test (test_gone),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

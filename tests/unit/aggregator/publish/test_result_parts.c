@@ -530,6 +530,32 @@ static void parts_of_an_unreadable_result_stay (void **state)
     tree_close (&p.dir);
 }
 
+/* That of another user's build is no result. */
+static void a_directory_holds_no_parts (void **state)
+{
+    struct publish p = { .lock = { .held = true } };
+    uid_t me = geteuid ();
+    struct err err = { "" };
+    char build[160];
+    int rc;
+
+    (void)state;
+    (void)snprintf (build, sizeof (build), "%s/.rollcall-aaaaaa", dir);
+    touch (DEAD);
+    assert_int_equal (mkdir (build, 0), 0);
+    assert_int_equal (chmod (dir, 0777), 0);
+    assert_int_equal (tree_open (&p.dir, dir, NULL), 0);
+    if (me == 0)                // who may read everything
+        assert_int_equal (seteuid (65534), 0);
+    rc = parts_clean (&p, &none, &err);
+    assert_int_equal (seteuid (me), 0);
+    assert_int_equal (rmdir (build), 0);
+    assert_int_equal (rc, 0);
+    assert_false (is_there (DEAD));
+    assert_int_equal (access (part_db[0], F_OK), 0);
+    tree_close (&p.dir);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown (name, start, end)
 
 int main (void)
@@ -545,6 +571,7 @@ int main (void)
         TEST (parts_of_the_replaced_result_are_removed),
         TEST (a_damaged_result_that_holds_parts_is_named),
         TEST (parts_of_an_unreadable_result_stay),
+        TEST (a_directory_holds_no_parts),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

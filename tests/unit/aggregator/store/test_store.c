@@ -592,6 +592,33 @@ static void test_take_back (void **state)
     check_bytes (r, &a.content, "first");
 }
 
+/* If that cannot be cut off, nobody syncs what is before it any more: that is
+ * appended again.
+ */
+static void test_not_taken_back (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first");
+    struct ledger_place place;
+    char path[PATH_MAX];
+    int fd = r->s->segment_fd;
+
+    assert_int_equal (put_item (r, &a, "first", NULL), 0);
+    assert_int_equal (store_put_chunk (r->s, &a.content, 5, CODEC_PLAIN,
+                                       "wrong", 5, &place, NULL), 0);
+    store_segment_path (r->dir, 1, path);
+    r->s->segment_fd = open (path, O_RDONLY | O_CLOEXEC);
+    store_take_back (r->s, &place);
+    (void)close (r->s->segment_fd);
+    r->s->segment_fd = fd;
+    assert_int_equal (store_put_item (r->s, &a, NULL), 0);
+    assert_int_equal (r->s->segment, 2);
+    assert_int_equal (store_sync (r->s, NULL), -EIO);
+    store_revert (r->s);
+    assert_int_equal (enter (r, a, "first"), 1);
+    check_bytes (r, &a.content, "first");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -608,6 +635,7 @@ int main (void)
         ROOT_TEST (test_no_overwriting),
         ROOT_TEST (test_gap_in_numbers),
         ROOT_TEST (test_large), ROOT_TEST (test_take_back),
+        ROOT_TEST (test_not_taken_back),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -34,6 +34,9 @@ static void test_sealed (void **state)
     assert_int_equal (n, 2);
     assert_int_equal (store_each_sealed (r->s, 1, count, &n), 0);
     assert_int_equal (n, 3);
+    assert_int_equal (store_sealed_end (r->s, 1), r->s->sealed[0].end);
+    assert_int_equal (store_sealed_end (r->s, 2), r->s->sealed[1].end);
+    assert_int_equal (store_sealed_end (r->s, 3), 0);   // it is open
     r->s->full[0].segment = 2;
     r->s->nfull = 1;
     n = 0;

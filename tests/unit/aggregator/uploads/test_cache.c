@@ -117,6 +117,27 @@ static void test_goes (void **state)
     end (&f);
 }
 
+/* One that somebody cut when it was there holds up no others. */
+static void test_cut (void **state)
+{
+    struct fixture f = { .r = NULL };
+    const char *answers[] = { f.there };
+    struct object_mark m;
+    char path[PATH_MAX];
+    uint64_t had;
+
+    begin (&f, *state, answers, 1);
+    had = blocks (&f);
+    assert_int_equal (object_mark_read (f.r->dir, 1, &m, NULL), 0);
+    store_segment_path (f.r->dir, 1, path);
+    assert_int_equal (truncate (path, (off_t)m.size - 1), 0);
+    assert_int_equal (cache_trim (&f.c, &f.now, &f.lost, NULL), 0);
+    assert_true (blocks (&f) + BYTES / 2 < had);
+    assert_int_equal (cache_trim (&f.c, &f.now, &f.lost, NULL), 0);
+    assert_int_equal (http_script_count (f.script), 1);
+    end (&f);
+}
+
 /* One that a process left half-way is ended by the next; if its object is gone, it
  * is not taken for whole.
  */
@@ -249,7 +270,7 @@ static void test_adopt (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        ROOT_TEST (test_goes), ROOT_TEST (test_lost), ROOT_TEST (test_stays),
+        ROOT_TEST (test_goes), ROOT_TEST (test_cut), ROOT_TEST (test_lost), ROOT_TEST (test_stays),
         ROOT_TEST (test_adopt), ROOT_TEST (test_half_way),
         ROOT_TEST (test_sum_later),
     };

@@ -212,6 +212,74 @@ static void test_cut (void **state)
     fixture_end (&f);
 }
 
+/* One that was cut when all of it was there has its object, also in later lives. */
+static void test_cut_later (void **state)
+{
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { NOT_THERE, NO_KEY, f.owner, FINE, f.there };
+    struct root *r = *state;
+    char path[PATH_MAX];
+    uint64_t size = seal_one (r, "first");
+
+    as_there (&f, r, size);
+    fixture_begin (&f, r, answers, 5);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    fixture_until (&f, is_stored);
+    fixture_end (&f);
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (truncate (path, (off_t)size - 1), 0);
+    repair (r);
+    fixture_begin (&f, r, NULL, 0);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    uploads_state (f.u, &f.now);
+    assert_int_equal (f.now.waiting, 0);
+    assert_int_equal (f.now.stored, 1);
+    fixture_until (&f, is_over);
+    fixture_end (&f);
+}
+
+/* While the thread asks for the object of one that is stuck, the ledger loses that:
+ * it does not come back.
+ */
+static bool is_stuck_and_failed (const struct fixture *f)
+{
+    return is_conflict (f) && has_failed (f);
+}
+
+static bool is_asked (const struct fixture *f)
+{
+    return http_script_count (f->script) == 7;
+}
+
+static void test_lost_meanwhile (void **state)
+{
+    static const char other[] = "HTTP/1.1 200 x\r\nContent-Length: 3\r\n"
+        "ETag: \"other\"\r\nConnection: close\r\n\r\n";
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { DENIED, DENIED, other, other, DENIED, DENIED,
+                              NOT_THERE, NO_KEY,
+                              NOT_THERE, NO_KEY, f.owner, FINE, f.there };
+    struct root *r = *state;
+    char path[PATH_MAX];
+
+    as_there (&f, r, seal_one (r, "first"));
+    (void)seal_one (r, "second");
+    fixture_begin (&f, r, answers, 13);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    fixture_until (&f, is_stuck_and_failed);
+    http_script_hold (f.script);
+    fixture_until (&f, is_asked);
+    store_segment_path (r->dir, 2, path);
+    assert_int_equal (unlink (path), 0);
+    repair (r);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    http_script_go_on (f.script);
+    fixture_until (&f, is_stored);
+    assert_int_equal (f.now.conflicts, 0);
+    assert_string_equal (f.now.conflict, "");
+    fixture_end (&f);
+}
+
 /* What the collection removed goes there, too, and only that. */
 static void test_delete (void **state)
 {
@@ -420,6 +488,8 @@ int main (void)
         ROOT_TEST (test_away_at_start),
         ROOT_TEST (test_removed),
         ROOT_TEST (test_cut),
+        ROOT_TEST (test_cut_later),
+        ROOT_TEST (test_lost_meanwhile),
         ROOT_TEST (test_delete),
         ROOT_TEST (test_delete_later),
         ROOT_TEST (test_no_delete),

@@ -28,6 +28,7 @@ struct http_script {
     size_t n;
     char *requests[HTTP_SCRIPT_MAX];
     atomic_size_t count;
+    pthread_mutex_t gate;       // over each answer
 };
 
 /* The header, and how many bytes of the body follow it; 0: the connection is
@@ -87,6 +88,8 @@ static void serve (struct http_script *s, int fd)
 
         s->requests[i] = strdup (request);
         atomic_fetch_add (&s->count, 1);
+        (void)pthread_mutex_lock (&s->gate);
+        (void)pthread_mutex_unlock (&s->gate);
         if (!answer || write (fd, answer, strlen (answer)) < 0 ||
             strstr (answer, "Connection: close"))
             break;
@@ -121,6 +124,7 @@ struct http_script *http_script_start (const char *const *answers, size_t n)
     assert (s && n <= HTTP_SCRIPT_MAX);
     s->answers = answers;
     s->n = n;
+    (void)pthread_mutex_init (&s->gate, NULL);
     s->listener = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (bind (s->listener, (struct sockaddr *)&at, size) < 0 ||
         listen (s->listener, 8) < 0 ||
@@ -130,6 +134,16 @@ struct http_script *http_script_start (const char *const *answers, size_t n)
     (void)snprintf (s->endpoint, sizeof (s->endpoint), "http://127.0.0.1:%d",
                     ntohs (at.sin_port));
     return s;
+}
+
+void http_script_hold (struct http_script *s)
+{
+    (void)pthread_mutex_lock (&s->gate);
+}
+
+void http_script_go_on (struct http_script *s)
+{
+    (void)pthread_mutex_unlock (&s->gate);
 }
 
 void http_script_credentials (void)
@@ -193,6 +207,7 @@ void http_script_end (struct http_script *s)
     (void)shutdown (s->listener, SHUT_RDWR);
     (void)pthread_join (s->thread, NULL);
     (void)close (s->listener);
+    (void)pthread_mutex_destroy (&s->gate);
     for (size_t i = 0; i < HTTP_SCRIPT_MAX; i++)
         free (s->requests[i]);
     free (s);

@@ -15,6 +15,10 @@ struct http_script;
  * Behind the last one nobody is answered.
  */
 struct http_script *http_script_start (const char *const *answers, size_t n);
+/* Answer nothing, while requests come; then go on. */
+void http_script_hold (struct http_script *s);
+void http_script_go_on (struct http_script *s);
+
 /* The environment has credentials for it, whatever the machine has. */
 void http_script_credentials (void);
 const char *http_script_endpoint (const struct http_script *s);
