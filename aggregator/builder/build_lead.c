@@ -383,21 +383,29 @@ static int hear_leaves (struct builder *b, struct team_question *q,
     return rc;
 }
 
+static void note_failure (struct lead *l, int rc, const struct err *why)
+{
+    if (rc < 0 && (l->rc == 0 || l->rc == -EINTR)) {
+        l->rc = rc;
+        l->why = *why;
+    }
+}
+
 static int hear_done (struct builder *b, struct team_question *q,
                       struct err *err)
 {
-    struct lead *l = b->lead;
     int64_t rc = wire_i64 (&q->in);
     char text[ERR_TEXT_MAX];
+    struct err why;
 
     (void)err;
     wire_text (&q->in, text, sizeof (text));
     b->member_rows += wire_u64 (&q->in);
-    l->inside--;
-    if (rc < 0 && (l->rc == 0 || l->rc == -EINTR))
-        l->rc = err_set (&l->why, (int)-rc, "%s", text);
-    if (rc < 0)
+    b->lead->inside--;
+    if (rc < 0) {
+        note_failure (b->lead, err_set (&why, (int)-rc, "%s", text), &why);
         atomic_store (&b->cancel, true);
+    }
     return 0;
 }
 
@@ -429,6 +437,9 @@ static int answer (struct builder *b, struct team_question *q, struct err *err)
         rc = err_set (&why, EINTR, "interrupted");
     else
         rc = answers[q->word](b, q, &why);
+    // bytes that cannot be read are for the member to judge
+    if (q->word != TEAM_READ)
+        note_failure (l, rc, &why);
     return team_answer (team_of (b), q->from, rc, &l->out, &why, err);
 }
 

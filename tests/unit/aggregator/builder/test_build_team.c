@@ -212,9 +212,9 @@ static int read_bytes (void *arg, size_t source, void *out, size_t n,
 static int member_open (struct wire *w, void **state, bool *sees,
                         struct err *err)
 {
-    (void)err;
     *state = NULL;
     *sees = how.sees;
+    (void)err;
     return wire_u32 (w) == 4711 ? 0 : -EBADMSG;
 }
 
@@ -428,26 +428,30 @@ static void test_lists (void **state)
 static void test_damaged (void **state)
 {
     static const struct {
+        unsigned word, value;
         size_t at;
         const char *said;
     } cases[] = {
-        { 1, "rank 1 says what is not understood" },    // thread
-        { 5, "rank 1 says what is not understood" },    // capture
-        { 16, "rank 1: a message of another process is damaged" },
-        { 17, "rank 1: unknown or malformed metadata" },
+        { TEAM_CAPTURE, 0xff, 1, "rank 1 says what is not understood" },
+        { TEAM_CAPTURE, 0xff, 5, "rank 1 says what is not understood" },
+        { TEAM_CAPTURE, 0xff, 16,
+          "rank 1: a message of another process is damaged" },
+        { TEAM_CAPTURE, 0xff, 17, "rank 1: unknown or malformed metadata" },
     };
     void *door = dlopen (FAKE_DOOR, RTLD_NOW);
     size_t *damage = dlsym (door, "fake_damage");
     unsigned *damaged = dlsym (door, "fake_damaged");
+    unsigned *value = dlsym (door, "fake_value");
     struct digest rows;
 
     (void)state;
-    assert_true (damage && damaged);
-    *damaged = TEAM_CAPTURE;
+    assert_true (damage && damaged && value);
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct err err = { "" };
 
         (void)begin (NULL);
+        *damaged = cases[i].word;
+        *value = cases[i].value;
         *damage = cases[i].at;
         assert_int_equal (build_together ("none", &rows, &err), -EBADMSG);
         if (!strstr (err.text, cases[i].said))
@@ -515,7 +519,19 @@ static void test_sees_nothing (void **state)
     assert_memory_equal (&alone, &together, sizeof (alone));
 }
 
-/* The failure of one ends the build of all, and is what is said. */
+/* "on HOST: TEXT" */
+static void assert_said_by_member (const struct err *err, const char *text)
+{
+    char host[HOST_NAME_MAX + 1] = "", want[sizeof (err->text)];
+
+    (void)gethostname (host, sizeof (host) - 1);
+    PRINT (want, "on %s: %s", host, text);
+    assert_string_equal (err->text, want);
+}
+
+/* The failure of one ends the build of all, and is what is said: with the host, if
+ * it is another process's, but for what rank 0 has refused.
+ */
 static void test_failures (void **state)
 {
     struct digest rows;
@@ -524,7 +540,7 @@ static void test_failures (void **state)
     (void)state;
     how.member_fails = ENOSPC;
     assert_int_equal (build_together ("none", &rows, &err), -ENOSPC);
-    assert_string_equal (err.text, "the member has failed");
+    assert_said_by_member (&err, "the member has failed");
     (void)begin (NULL);
     how.lead_fails = EIO;
     assert_int_equal (build_together ("none", &rows, &err), -EIO);
@@ -550,7 +566,7 @@ static void test_failing_thread (void **state)
         how.pair = true;
         how.member_fails = ENOSPC;
         assert_int_equal (build_apart (true, &sent, &err), -ENOSPC);
-        assert_string_equal (err.text, "the member has failed");
+        assert_said_by_member (&err, "the member has failed");
         assert_false (how.late);
     }
 }
