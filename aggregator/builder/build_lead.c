@@ -100,7 +100,8 @@ static int admit (struct builder *b, struct team_question *q, struct err *err)
 }
 
 /* All begin before there is anything to be left behind: whoever is alive when
- * rank 0 is killed knows where its file is.
+ * rank 0 is killed knows where its file is.  If one has failed already, the others
+ * begin, too: they are told to stop, and are there for the next pass.
  */
 static int admit_all (struct builder *b, struct err *err)
 {
@@ -109,7 +110,7 @@ static int admit_all (struct builder *b, struct err *err)
     int rc = 0;
 
     while (n > 0 && rc == 0) {
-        if (build_is_cancelled (b))
+        if (atomic_load (b->job->cancel))
             return err_set (err, EINTR, "interrupted");
         if ((rc = team_listen (team_of (b), true, &q, err)) > 0) {
             rc = admit (b, &q, err);

@@ -38,6 +38,8 @@ static struct {
     bool no_hosts;              // 'took' gives none
     int lead_fails, member_fails;       // at the first capture: an errno
     int lead_refuses;           // the first one of the member: an errno
+    int open_fails;             // the member cannot begin a pass: an errno
+    bool third;                 // there is one more, which the test plays
     atomic_uint lead_read, member_read, bytes_asked;
     bool look;                  // no result is written
     bool pair;                  // of two threads of the member one fails while
@@ -214,7 +216,8 @@ static int member_open (struct wire *w, void **state, bool *sees,
 {
     *state = NULL;
     *sees = how.sees;
-    (void)err;
+    if (how.open_fails)
+        return err_set (err, how.open_fails, "the member cannot begin");
     return wire_u32 (w) == 4711 ? 0 : -EBADMSG;
 }
 
@@ -341,7 +344,8 @@ static void begin_together (struct team *teams[2], pthread_t *thread)
     struct err err = { "" };
 
     for (unsigned i = 0; i < 2; i++) {
-        if (team_begin (FAKE_DOOR, 2, how.orders[i], &never, &teams[i], &err) < 0)
+        if (team_begin (FAKE_DOOR, how.third ? 3 : 2, how.orders[i], &never,
+                        &teams[i], &err) < 0)
             fail_msg ("%s", err.text);
     }
     assert_int_equal (team_place (teams[1])->rank, 1);
@@ -675,6 +679,63 @@ static void test_stray (void **state)
     (void)dlclose (door);
 }
 
+/* ---- a third process ---- */
+
+typedef void says_fn (int tag, const void *bytes, size_t size);
+
+/* Rank 2 says a word, with some zeros behind it. */
+static void third_says (void *door, int tag, enum team_word word, size_t zeros)
+{
+    const char bytes[32] = { (char)word };
+    void *symbol = dlsym (door, "fake_third_says");
+    says_fn *says;
+
+    assert_true (symbol && zeros < sizeof (bytes));
+    memcpy (&says, &symbol, sizeof (says));
+    says (tag, bytes, 1 + zeros);
+}
+
+static void third_is_ready (void *door)
+{
+    third_says (door, 3, TEAM_READY, sizeof (uint64_t));
+}
+
+static void *begin_third (void)
+{
+    void *door = dlopen (FAKE_DOOR, RTLD_NOW);
+    bool *third = dlsym (door, "fake_third");
+
+    assert_non_null (third);
+    *third = how.third = true;
+    return door;
+}
+
+static void end_third (void *door)
+{
+    *(bool *)dlsym (door, "fake_third") = false;
+    (void)dlclose (door);
+}
+
+/* One fails before another one has begun: that is said, and nobody is left. */
+static void test_fails_early (void **state)
+{
+    void *door = begin_third ();
+    struct team *teams[2];
+    struct digest rows;
+    struct err err = { "" };
+    pthread_t thread;
+
+    (void)state;
+    begin_together (teams, &thread);
+    how.open_fails = ENOSPC;
+    assert_int_equal (build ("none", teams[0], &rows, &err), -ENOSPC);
+    assert_said_by_member (&err, "the member cannot begin");
+    assert_true (team_is_whole (teams[0]));
+    third_is_ready (door);
+    end_together (teams, thread);
+    end_third (door);
+}
+
 static void test_door (void **state)
 {
     struct team *t = NULL;
@@ -701,6 +762,7 @@ int main (void)
         cmocka_unit_test_setup (test_failing_thread, begin),
         cmocka_unit_test_setup (test_threads, begin),
         cmocka_unit_test_setup (test_other_order, begin),
+        cmocka_unit_test_setup (test_fails_early, begin),
         cmocka_unit_test_setup (test_door, begin),
         cmocka_unit_test_setup (test_stray, begin),
         cmocka_unit_test_setup (test_no_thread, begin),
