@@ -26,6 +26,8 @@ struct lead {
     struct buf settings, order, out;
     struct rank_lists lists;    // of members
     struct map speakers;
+    unsigned *given;            // of each item: the member that has to hand it
+                                // over; 0: none
     unsigned inside;            // members that are at work
     int rc;                     // the first failure of a member
     struct err why;
@@ -75,6 +77,7 @@ static void lead_destroy (struct builder *b)
     buf_fini (&l->settings);
     buf_fini (&l->order);
     buf_fini (&l->out);
+    free (l->given);
     free (l);
     b->lead = NULL;
 }
@@ -130,7 +133,7 @@ int lead_begin (struct builder *b, struct err *err)
     unsigned host = remote->own_threads ? 0 : b->threads, n;
     int rc = 0;
 
-    if (!l)
+    if (!l || !(l->given = calloc (b->job->nitems + 1, sizeof (*l->given))))
         return err_set (err, ENOMEM, "no memory for other processes");
     l->speakers = (struct map)MAP (struct speaker, 2);
     buf_init (&l->settings, TEAM_MESSAGE_MAX);
@@ -203,9 +206,9 @@ static int hear_seen (struct builder *b, struct team_question *q,
     return rc;
 }
 
-/* The items of a range that are to be read. */
-static int put_range (struct builder *b, size_t first, size_t end, uint32_t *n,
-                      struct err *err)
+/* The items of a range that a member is to read. */
+static int put_range (struct builder *b, size_t first, size_t end, unsigned to,
+                      uint32_t *n, struct err *err)
 {
     const struct build_remote *remote = b->job->remote;
     struct lead *l = b->lead;
@@ -221,6 +224,7 @@ static int put_range (struct builder *b, size_t first, size_t end, uint32_t *n,
         buf_clear (&l->order);
         rc = remote->order (b->job->feed_arg, item->source, &l->order, err);
         team_put_item (&l->out, i, item, &l->order);
+        l->given[i] = to;
         ++*n;
     }
     return rc;
@@ -234,10 +238,9 @@ static int hear_next (struct builder *b, struct team_question *q,
     uint32_t n = 0;
     int rc = 0;
 
-    (void)q;
     wire_put_u32 (out, 0);
     while (n == 0 && rc == 0 && build_next_range (b, &first, &end))
-        rc = put_range (b, first, end, &n, err);
+        rc = put_range (b, first, end, q->from, &n, err);
     if (!out->failed)
         for (unsigned i = 0; i < 4; i++)
             out->data[i] = (uint8_t)(n >> (8 * i));
@@ -317,17 +320,19 @@ static int enter_capture (struct builder *b, size_t i, struct team_capture *c,
 static int take_capture (struct builder *b, struct team_question *q,
                          struct team_heard *heard, struct err *err)
 {
-    const struct build_job *job = b->job;
+    unsigned *given = b->lead->given;
     struct team_capture c;
     size_t i;
     int rc = of_rank (q, team_get_capture (&q->in, heard, &i, &c, err), err);
 
-    if (rc == 0 && (i >= job->nitems || job->items[i].skip)) {
+    if (rc == 0 && (i >= b->job->nitems || given[i] != q->from)) {
         capture_fini (&c.capture);
         rc = not_understood (q, err);
     }
-    if (rc == 0)
+    if (rc == 0) {
+        given[i] = 0;
         rc = enter_capture (b, i, &c, err);
+    }
     team_free_groups (&c);
     return rc;
 }
@@ -392,21 +397,35 @@ static void note_failure (struct lead *l, int rc, const struct err *why)
     }
 }
 
+/* Whether a member has captures that it did not hand over. */
+static bool keeps_some (const struct builder *b, unsigned rank)
+{
+    for (size_t i = 0; i < b->job->nitems; i++) {
+        if (b->lead->given[i] == rank)
+            return true;
+    }
+    return false;
+}
+
 static int hear_done (struct builder *b, struct team_question *q,
                       struct err *err)
 {
-    int64_t rc = wire_i64 (&q->in);
+    int64_t said = wire_i64 (&q->in);
     char text[ERR_TEXT_MAX];
     struct err why;
+    int rc = 0;
 
     (void)err;
     wire_text (&q->in, text, sizeof (text));
     b->member_rows += wire_u64 (&q->in);
     b->lead->inside--;
-    if (rc < 0) {
-        note_failure (b->lead, err_set (&why, (int)-rc, "%s", text), &why);
+    if (said < 0)
+        rc = err_set (&why, (int)-said, "%s", text);
+    else if (keeps_some (b, q->from))
+        rc = err_set (&why, EBADMSG, "rank %u has left out captures", q->from);
+    note_failure (b->lead, rc, &why);
+    if (rc < 0)
         atomic_store (&b->cancel, true);
-    }
     return 0;
 }
 

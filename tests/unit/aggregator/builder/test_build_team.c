@@ -438,6 +438,8 @@ static void test_damaged (void **state)
     } cases[] = {
         { TEAM_CAPTURE, 0xff, 1, "rank 1 says what is not understood" },
         { TEAM_CAPTURE, 0xff, 5, "rank 1 says what is not understood" },
+        // the last capture, which it has not got yet
+        { TEAM_CAPTURE, CAPTURES - 1, 5, "rank 1 says what is not understood" },
         { TEAM_CAPTURE, 0xff, 16,
           "rank 1: a message of another process is damaged" },
         { TEAM_CAPTURE, 0xff, 17, "rank 1: unknown or malformed metadata" },
@@ -736,6 +738,29 @@ static void test_fails_early (void **state)
     end_third (door);
 }
 
+/* One that got captures ends without them. */
+static void test_left_out (void **state)
+{
+    void *door = begin_third ();
+    struct team *teams[2];
+    struct digest rows;
+    struct err err = { "" };
+    pthread_t thread;
+
+    (void)state;
+    how.sees = false;
+    third_is_ready (door);
+    third_says (door, 1, TEAM_NEXT, 0);
+    third_says (door, 1, TEAM_DONE, sizeof (int64_t) + sizeof (uint32_t) +
+                                        sizeof (uint64_t));
+    begin_together (teams, &thread);
+    assert_int_equal (build ("none", teams[0], &rows, &err), -EBADMSG);
+    assert_string_equal (err.text, "rank 2 has left out captures");
+    third_is_ready (door);
+    end_together (teams, thread);
+    end_third (door);
+}
+
 static void test_door (void **state)
 {
     struct team *t = NULL;
@@ -763,6 +788,7 @@ int main (void)
         cmocka_unit_test_setup (test_threads, begin),
         cmocka_unit_test_setup (test_other_order, begin),
         cmocka_unit_test_setup (test_fails_early, begin),
+        cmocka_unit_test_setup (test_left_out, begin),
         cmocka_unit_test_setup (test_door, begin),
         cmocka_unit_test_setup (test_stray, begin),
         cmocka_unit_test_setup (test_no_thread, begin),
