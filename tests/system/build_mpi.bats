@@ -230,6 +230,32 @@ cut ()
     shows "2 of 2 present"
 }
 
+# on_one_processor OPTION...: as mpirun without --bind-to none does it
+on_one_processor ()
+{
+    # shellcheck disable=SC2016
+    ROLLCALL_TOGETHER=1 run mpirun -np 2 sh -c 'exec taskset -c "$0" "$@" job' \
+        "$one" "$ROLLCALL" analyze -q -o out "$@"
+    expect_status 0
+}
+
+@test "mpirun has bound the processes to few processors: that is said" {
+    local all one
+
+    all=$(nproc) one=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+    [ "$all" -gt 1 ] || skip "there is one processor"
+    make --ranks 4 --steps 1 --ops 8
+    on_one_processor
+    shows "on $(hostname) mpirun lets its processes use 1 of $all processors"
+    is "sentences" 1 "$(grep -c 'processors' <<<"$output")"
+    on_one_processor -j 2
+    shows "use 1 of $all processors; mpirun --bind-to none" "--threads 1 says"
+    on_one_processor -j 1
+    is "what is said of what was wanted" "" "$output"
+    run mpirun -np 2 --bind-to none "$ROLLCALL" analyze -q -o out job
+    is "what is said without a binding" "" "$output"
+}
+
 # let_go: of job j, nothing but heads, lists and items is in the root
 let_go ()
 {
