@@ -118,8 +118,9 @@ static int do_alone (const char *name, int (*verb) (int argc, char **argv),
     if (status == EX_TEMPFAIL && alone_of > 0 && !getenv (TOGETHER_VARIABLE))
         (void)fprintf (stderr, "rollcall %s: this is one of %u processes of a "
                        "launcher, and each works alone; with "
-                       TOGETHER_VARIABLE "=1 in the environment they build one "
-                       "result together\n", name, alone_of);
+                       TOGETHER_VARIABLE "=1 in the environment%s they build "
+                       "one result together\n", name, alone_of,
+                       of_mpirun ? "" : " and srun --kill-on-bad-exit");
     return status;
 }
 
