@@ -14,6 +14,7 @@
 #include <sys/random.h>
 
 #define NAP_MOST_US 1000u       // while members may ask
+#define ERRNO_MAX 4095          // Linux has no larger one
 
 /* What one thread of a member has said. */
 struct speaker {
@@ -419,7 +420,9 @@ static int hear_done (struct builder *b, struct team_question *q,
     wire_text (&q->in, text, sizeof (text));
     b->member_rows += wire_u64 (&q->in);
     b->lead->inside--;
-    if (said < 0)
+    if (q->in.failed || said > 0 || said < -ERRNO_MAX)
+        rc = not_understood (q, &why);
+    else if (said < 0)
         rc = err_set (&why, (int)-said, "%s", text);
     else if (keeps_some (b, q->from))
         rc = err_set (&why, EBADMSG, "rank %u has left out captures", q->from);

@@ -443,6 +443,8 @@ static void test_damaged (void **state)
         { TEAM_CAPTURE, 0xff, 16,
           "rank 1: a message of another process is damaged" },
         { TEAM_CAPTURE, 0xff, 17, "rank 1: unknown or malformed metadata" },
+        { TEAM_DONE, 0x7f, 8, "rank 1 says what is not understood" },   // outcome
+        { TEAM_DONE, 0x80, 8, "rank 1 says what is not understood" },
     };
     void *door = dlopen (FAKE_DOOR, RTLD_NOW);
     size_t *damage = dlsym (door, "fake_damage");
