@@ -720,34 +720,45 @@ static void end_third (void *door)
     (void)dlclose (door);
 }
 
+/* A build after which rank 2 is ready for the next pass; *whole: whether nobody has
+ * left before.
+ */
+static int build_with_third (void *door, bool *whole, struct err *err)
+{
+    struct team *teams[2];
+    struct digest rows;
+    pthread_t thread;
+    int rc;
+
+    begin_together (teams, &thread);
+    rc = build ("none", teams[0], &rows, err);
+    *whole = team_is_whole (teams[0]);
+    third_is_ready (door);
+    end_together (teams, thread);
+    end_third (door);
+    return rc;
+}
+
 /* One fails before another one has begun: that is said, and nobody is left. */
 static void test_fails_early (void **state)
 {
     void *door = begin_third ();
-    struct team *teams[2];
-    struct digest rows;
     struct err err = { "" };
-    pthread_t thread;
+    bool whole;
 
     (void)state;
-    begin_together (teams, &thread);
     how.open_fails = ENOSPC;
-    assert_int_equal (build ("none", teams[0], &rows, &err), -ENOSPC);
+    assert_int_equal (build_with_third (door, &whole, &err), -ENOSPC);
     assert_said_by_member (&err, "the member cannot begin");
-    assert_true (team_is_whole (teams[0]));
-    third_is_ready (door);
-    end_together (teams, thread);
-    end_third (door);
+    assert_true (whole);
 }
 
 /* One that got captures ends without them. */
 static void test_left_out (void **state)
 {
     void *door = begin_third ();
-    struct team *teams[2];
-    struct digest rows;
     struct err err = { "" };
-    pthread_t thread;
+    bool whole;
 
     (void)state;
     how.sees = false;
@@ -755,12 +766,9 @@ static void test_left_out (void **state)
     third_says (door, 1, TEAM_NEXT, 0);
     third_says (door, 1, TEAM_DONE, sizeof (int64_t) + sizeof (uint32_t) +
                                         sizeof (uint64_t));
-    begin_together (teams, &thread);
-    assert_int_equal (build ("none", teams[0], &rows, &err), -EBADMSG);
+    assert_int_equal (build_with_third (door, &whole, &err), -EBADMSG);
     assert_string_equal (err.text, "rank 2 has left out captures");
-    third_is_ready (door);
-    end_together (teams, thread);
-    end_third (door);
+    assert_true (whole);
 }
 
 static void test_door (void **state)
