@@ -71,6 +71,7 @@ struct analysis {
     struct jobs jobs;                   // once they were read
     size_t printed;                     // documents, with --all-jobs
     bool divided;
+    bool choosing;                      // the build waits for a choice of one
     size_t *job_of;                     // of found.items: index in jobs
     size_t job;                         // the one that is built, its name,
     char job_name[JOBS_NAME_MAX];       // and whether nothing says that its

@@ -130,7 +130,7 @@ int analyze_look (struct analysis *a)
     if (rc == -EINTR)
         return cli_interrupted (&analyze_command, "the captures could not be "
                                 "divided into jobs");
-    return rc < 0 && rc != -EAGAIN ? FAIL (EX_OSERR, "%s", err.text) : 0;
+    return rc < 0 && !a->choosing ? FAIL (EX_OSERR, "%s", err.text) : 0;
 }
 
 int analyze_build (struct analysis *a, struct build_result *result)
@@ -148,8 +148,10 @@ int analyze_build (struct analysis *a, struct build_result *result)
     rc = build_run (&job, &a->out, result, &err);
     buf_fini (&inputs);
     cli_progress_phase (&a->progress, "");
-    if (rc == -EAGAIN)
+    if (a->choosing) {
+        a->choosing = false;
         return ANALYZE_CHOOSE;
+    }
     if (rc == -ENODATA)
         return tell_steps (a);
     if (rc == -EINTR)

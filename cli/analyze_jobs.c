@@ -50,7 +50,8 @@ int analyze_decide (void *arg, struct select_item *items, size_t n,
     if (rc < 0 || a->divided)
         return rc;
     a->divided = true;
-    if (a->jobs.n > 1 || a->opt.all_jobs || a->opt.job)
+    a->choosing = a->jobs.n > 1 || a->opt.all_jobs || a->opt.job;
+    if (a->choosing)
         return -EAGAIN;         // which of them is for the caller to say
     name_job (a, 0);
     return 0;

@@ -285,16 +285,20 @@ static int run_jobs (struct build_all *b)
 static int run_together (struct build_all *b)
 {
     int status = 0;
+    size_t i;
 
-    for (size_t i = 0; i < b->njobs && status == 0 && team_is_whole (cli_team);
-         i++) {
+    for (i = 0; i < b->njobs && status == 0 && team_is_whole (cli_team); i++) {
         struct build_outcome o;
 
         if (atomic_load (&cli_cancelled))
-            break;
+            return 0;
         if ((status = forget_rows (b, b->jobs[i])) == 0)
             take_outcome (b, b->jobs[i], build_here (b, b->jobs[i], &o), &o);
     }
+    if (i < b->njobs && !team_is_whole (cli_team))
+        (void)FAIL (0, "a process of this launch has left: %zu of %zu jobs were "
+                    "not tried; the same command builds the rest",
+                    b->njobs - i, b->njobs);
     return status;
 }
 
@@ -333,7 +337,7 @@ static int build_chosen (struct build_all *b)
         (void)printf ("share %llu/%llu: ", (unsigned long long)b->share.index,
                       (unsigned long long)b->share.count);
     (void)printf ("%zu of %zu job%s built%s\n", b->built, b->all,
-                  units_s (b->all), b->njobs < b->all
+                  units_s (b->all), b->built == b->njobs && b->built < b->all
                                         ? "; the others are up to date" : "");
     if (atomic_load (&cli_cancelled))
         return cli_interrupted (&build_command, "the same command builds the "

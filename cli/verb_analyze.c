@@ -302,6 +302,7 @@ int verb_analyze (int argc, char **argv)
     }
     a.dirs = argv + rest;
     a.ndirs = argc - rest;
+    team_tell_binding (&analyze_command, a.opt.own_threads ? 0 : a.opt.threads);
     cli_catch_signals ();
     status = analyze (&a);
     verb_analyze_fini (&a);

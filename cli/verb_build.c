@@ -128,6 +128,7 @@ int verb_build (int argc, char **argv)
         return FAIL (EXIT_USAGE, "--only: %s", err.text);
     if ((status = cli_derive_read (&build_command, &opt.derive, &derive)) != 0)
         return status;
+    team_tell_binding (&build_command, opt.own_threads ? 0 : opt.threads);
     cli_catch_signals ();
     if ((status = lock_root (&opt, &lock)) == 0)
         status = opt.all ? build_every_job (&opt, &derive.options)

@@ -14,6 +14,7 @@
 #include <sys/random.h>
 
 #define NAP_MOST_US 1000u       // while members may ask
+#define ERRNO_MAX 4095          // Linux has no larger one
 
 /* What one thread of a member has said. */
 struct speaker {
@@ -26,6 +27,8 @@ struct lead {
     struct buf settings, order, out;
     struct rank_lists lists;    // of members
     struct map speakers;
+    unsigned *given;            // of each item: the member that has to hand it
+                                // over; 0: none
     unsigned inside;            // members that are at work
     int rc;                     // the first failure of a member
     struct err why;
@@ -75,6 +78,7 @@ static void lead_destroy (struct builder *b)
     buf_fini (&l->settings);
     buf_fini (&l->order);
     buf_fini (&l->out);
+    free (l->given);
     free (l);
     b->lead = NULL;
 }
@@ -100,7 +104,8 @@ static int admit (struct builder *b, struct team_question *q, struct err *err)
 }
 
 /* All begin before there is anything to be left behind: whoever is alive when
- * rank 0 is killed knows where its file is.
+ * rank 0 is killed knows where its file is.  If one has failed already, the others
+ * begin, too: they are told to stop, and are there for the next pass.
  */
 static int admit_all (struct builder *b, struct err *err)
 {
@@ -109,7 +114,7 @@ static int admit_all (struct builder *b, struct err *err)
     int rc = 0;
 
     while (n > 0 && rc == 0) {
-        if (build_is_cancelled (b))
+        if (atomic_load (b->job->cancel))
             return err_set (err, EINTR, "interrupted");
         if ((rc = team_listen (team_of (b), true, &q, err)) > 0) {
             rc = admit (b, &q, err);
@@ -129,7 +134,7 @@ int lead_begin (struct builder *b, struct err *err)
     unsigned host = remote->own_threads ? 0 : b->threads, n;
     int rc = 0;
 
-    if (!l)
+    if (!l || !(l->given = calloc (b->job->nitems + 1, sizeof (*l->given))))
         return err_set (err, ENOMEM, "no memory for other processes");
     l->speakers = (struct map)MAP (struct speaker, 2);
     buf_init (&l->settings, TEAM_MESSAGE_MAX);
@@ -202,9 +207,9 @@ static int hear_seen (struct builder *b, struct team_question *q,
     return rc;
 }
 
-/* The items of a range that are to be read. */
-static int put_range (struct builder *b, size_t first, size_t end, uint32_t *n,
-                      struct err *err)
+/* The items of a range that a member is to read. */
+static int put_range (struct builder *b, size_t first, size_t end, unsigned to,
+                      uint32_t *n, struct err *err)
 {
     const struct build_remote *remote = b->job->remote;
     struct lead *l = b->lead;
@@ -220,6 +225,7 @@ static int put_range (struct builder *b, size_t first, size_t end, uint32_t *n,
         buf_clear (&l->order);
         rc = remote->order (b->job->feed_arg, item->source, &l->order, err);
         team_put_item (&l->out, i, item, &l->order);
+        l->given[i] = to;
         ++*n;
     }
     return rc;
@@ -233,10 +239,9 @@ static int hear_next (struct builder *b, struct team_question *q,
     uint32_t n = 0;
     int rc = 0;
 
-    (void)q;
     wire_put_u32 (out, 0);
     while (n == 0 && rc == 0 && build_next_range (b, &first, &end))
-        rc = put_range (b, first, end, &n, err);
+        rc = put_range (b, first, end, q->from, &n, err);
     if (!out->failed)
         for (unsigned i = 0; i < 4; i++)
             out->data[i] = (uint8_t)(n >> (8 * i));
@@ -316,17 +321,19 @@ static int enter_capture (struct builder *b, size_t i, struct team_capture *c,
 static int take_capture (struct builder *b, struct team_question *q,
                          struct team_heard *heard, struct err *err)
 {
-    const struct build_job *job = b->job;
+    unsigned *given = b->lead->given;
     struct team_capture c;
     size_t i;
     int rc = of_rank (q, team_get_capture (&q->in, heard, &i, &c, err), err);
 
-    if (rc == 0 && (i >= job->nitems || job->items[i].skip)) {
+    if (rc == 0 && (i >= b->job->nitems || given[i] != q->from)) {
         capture_fini (&c.capture);
         rc = not_understood (q, err);
     }
-    if (rc == 0)
+    if (rc == 0) {
+        given[i] = 0;
         rc = enter_capture (b, i, &c, err);
+    }
     team_free_groups (&c);
     return rc;
 }
@@ -383,19 +390,43 @@ static int hear_leaves (struct builder *b, struct team_question *q,
     return rc;
 }
 
+static void note_failure (struct lead *l, int rc, const struct err *why)
+{
+    if (rc < 0 && (l->rc == 0 || l->rc == -EINTR)) {
+        l->rc = rc;
+        l->why = *why;
+    }
+}
+
+/* Whether a member has captures that it did not hand over. */
+static bool keeps_some (const struct builder *b, unsigned rank)
+{
+    for (size_t i = 0; i < b->job->nitems; i++) {
+        if (b->lead->given[i] == rank)
+            return true;
+    }
+    return false;
+}
+
 static int hear_done (struct builder *b, struct team_question *q,
                       struct err *err)
 {
-    struct lead *l = b->lead;
-    int64_t rc = wire_i64 (&q->in);
+    int64_t said = wire_i64 (&q->in);
     char text[ERR_TEXT_MAX];
+    struct err why;
+    int rc = 0;
 
     (void)err;
     wire_text (&q->in, text, sizeof (text));
     b->member_rows += wire_u64 (&q->in);
-    l->inside--;
-    if (rc < 0 && (l->rc == 0 || l->rc == -EINTR))
-        l->rc = err_set (&l->why, (int)-rc, "%s", text);
+    b->lead->inside--;
+    if (q->in.failed || said > 0 || said < -ERRNO_MAX)
+        rc = not_understood (q, &why);
+    else if (said < 0)
+        rc = err_set (&why, (int)-said, "%s", text);
+    else if (keeps_some (b, q->from))
+        rc = err_set (&why, EBADMSG, "rank %u has left out captures", q->from);
+    note_failure (b->lead, rc, &why);
     if (rc < 0)
         atomic_store (&b->cancel, true);
     return 0;
@@ -429,6 +460,9 @@ static int answer (struct builder *b, struct team_question *q, struct err *err)
         rc = err_set (&why, EINTR, "interrupted");
     else
         rc = answers[q->word](b, q, &why);
+    // bytes that cannot be read are for the member to judge
+    if (q->word != TEAM_READ)
+        note_failure (l, rc, &why);
     return team_answer (team_of (b), q->from, rc, &l->out, &why, err);
 }
 

@@ -420,12 +420,16 @@ static int close_file (struct pass *p, struct err *err)
     return rc;
 }
 
+/* Rank 0 says why it failed, but for what rank 0 has refused itself. */
 static int say_done (struct pass *p, const struct member_thread *threads,
-                     unsigned n, int rc, const struct err *why, struct err *err)
+                     unsigned n, int rc, struct err *why, struct err *err)
 {
+    char host[HOST_NAME_MAX + 1] = "";
     struct buf question;
     uint64_t rows = 0;
 
+    (void)gethostname (host, sizeof (host) - 1);
+    (void)err_prefix (why, rc, "on %s", host);
     for (unsigned i = 0; i < n; i++)
         rows += threads[i].part ? part_rows (threads[i].part) : 0;
     buf_init (&question, TEAM_MESSAGE_MAX);

@@ -118,14 +118,12 @@ static int member_feed (void *state, struct wire *order,
                         struct err *err)
 {
     const struct steps_filter *steps = state;
-    char path[PATH_MAX], host[HOST_NAME_MAX + 1] = "";
+    char path[PATH_MAX];
 
     (void)remote;
-    if (get_mark (order, path))
-        return extract_capture (path, steps, sink, c, err);
-    (void)gethostname (host, sizeof (host) - 1);
-    return err_set (err, ESTALE, "%s is not the same on %s as for rank 0", path,
-                    host);
+    return get_mark (order, path)
+               ? extract_capture (path, steps, sink, c, err)
+               : err_set (err, ESTALE, "%s is not the same as for rank 0", path);
 }
 
 const struct build_member analyze_member = {

@@ -3,6 +3,7 @@
 
 #include "base/map.h"
 #include "base/texts.h"
+#include "base/thread.h"
 #include "builder/build_member.h"
 #include "job_build/job_member.h"
 #include "run/run.h"
@@ -20,6 +21,7 @@
 struct team *cli_team;
 static unsigned alone_of;       // a launch of so many; 0: there is none, or this
                                 // process builds with them
+static bool of_mpirun;          // it is Open MPI's
 
 static const struct {
     const char *verb;
@@ -103,6 +105,7 @@ static unsigned launched (void)
         return 1;
     if (!is_whole_launch ())
         alone_of = (unsigned)w.size;
+    of_mpirun = strcmp (w.launcher, "open mpi") == 0;
     return alone_of > 0 ? 1 : (unsigned)w.size;
 }
 
@@ -115,8 +118,9 @@ static int do_alone (const char *name, int (*verb) (int argc, char **argv),
     if (status == EX_TEMPFAIL && alone_of > 0 && !getenv (TOGETHER_VARIABLE))
         (void)fprintf (stderr, "rollcall %s: this is one of %u processes of a "
                        "launcher, and each works alone; with "
-                       TOGETHER_VARIABLE "=1 in the environment they build one "
-                       "result together\n", name, alone_of);
+                       TOGETHER_VARIABLE "=1 in the environment%s they build "
+                       "one result together\n", name, alone_of,
+                       of_mpirun ? "" : " and srun --kill-on-bad-exit");
     return status;
 }
 
@@ -174,6 +178,21 @@ static uint64_t hash_of (int argc, char **argv)
     for (int i = 0; i < argc; i++)
         hash = map_key (hash, texts_hash (argv[i], strlen (argv[i])));
     return hash;
+}
+
+/* What mpirun has itself is what they would have without its binding. */
+void team_tell_binding (const struct command_spec *c, int64_t threads)
+{
+    unsigned here = thread_processors (), all = thread_processors_of (getppid ());
+    char host[HOST_NAME_MAX + 1] = "";
+
+    if (!cli_team || !of_mpirun || all <= here || (threads > 0 && threads <= here))
+        return;
+    (void)gethostname (host, sizeof (host) - 1);
+    (void)cli_fail (c, 0, "on %s mpirun lets its processes use %u of %u "
+                    "processors; mpirun --bind-to none lets them use all, and "
+                    "--threads %u says that this is meant", host, here, all,
+                    here);
 }
 
 int team_verb (const char *name, int (*verb) (int argc, char **argv), int argc,

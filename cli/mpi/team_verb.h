@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "builder/team.h"
+#include "shared/command.h"
 
 /* The others, for builds of rank 0; NULL: this process is alone. */
 extern struct team *cli_team;
@@ -15,6 +16,12 @@ extern struct team *cli_team;
  */
 int team_verb (const char *name, int (*verb) (int argc, char **argv), int argc,
                char **argv);
+
+/* Say it on standard error if mpirun has bound the processes of this host to fewer
+ * processors than they would use: 'threads' of a host, or all if nobody said how
+ * many (0).
+ */
+void team_tell_binding (const struct command_spec *c, int64_t threads);
 
 /* ---- analyze_member.c: how other processes read captures ---- */
 

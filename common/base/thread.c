@@ -22,14 +22,23 @@ int thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg)
     return rc;
 }
 
-unsigned thread_processors (void)
+unsigned thread_processors_of (pid_t pid)
 {
     const size_t size = CPU_ALLOC_SIZE (PROCESSORS_MAX);
     cpu_set_t *mask = CPU_ALLOC (PROCESSORS_MAX);
-    long n = mask && sched_getaffinity (0, size, mask) == 0
-                 ? CPU_COUNT_S (size, mask) : sysconf (_SC_NPROCESSORS_ONLN);
+    int n = mask && sched_getaffinity (pid, size, mask) == 0
+                ? CPU_COUNT_S (size, mask) : 0;
 
     CPU_FREE (mask);
+    return (unsigned)n;
+}
+
+unsigned thread_processors (void)
+{
+    long n = thread_processors_of (0);
+
+    if (n == 0)
+        n = sysconf (_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : (unsigned)n;
 }
 

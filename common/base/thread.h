@@ -17,6 +17,9 @@ int thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg);
  */
 unsigned thread_processors (void);
 
+/* The same of another process; 0: it is not known. */
+unsigned thread_processors_of (pid_t pid);
+
 /* Do n pieces of work in one thread or more, each with a state of its own: 'work'
  * in any order and at the same time, then 'in_turn' (which may be NULL) for one
  * piece at a time, in the order of their numbers, by the thread that did the

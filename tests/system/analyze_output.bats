@@ -253,6 +253,21 @@ written_now ()
     [ ! -e x ]
 }
 
+# A limit of processes, or no room for a stack, as here: no machine has so much.
+@test "a thread cannot be started: that is said, and nothing is written" {
+    local args
+
+    make --ranks 2 --steps 1 --ops 8
+    for args in "-o out" "-o out --all-jobs" "-o out --job 1" --list-jobs; do
+        # shellcheck disable=SC2016,SC2086
+        run sh -c 'ulimit -s 200000000000 && exec "$@"' - "$ROLLCALL" analyze \
+            $args job
+        [ "$args" = --list-jobs ] && expect_status 71 || expect_status 73
+        shows "cannot start a thread"
+        is "results" "" "$(find . -name analysis.db)"
+    done
+}
+
 # The roster has a place for each rank, none for each capture; and where nothing
 # says how many ranks there are, those that are gone are not expected either.
 @test "a result that lacks captures of the one before says which" {

@@ -169,6 +169,40 @@ seven_ranks ()                      # ROOT
     [[ "$output" != *"not understood"* ]]
 }
 
+# cut PASSES VERB [OPERAND]...: MPI fails in that pass of two processes
+cut ()
+{
+    run mpirun -x LD_PRELOAD="$MPI_TOOL" -x MPI_CUT="$1" -np 2 "$ROLLCALL" "${@:2}"
+    expect_status 73
+    shows "the other processes cannot be reached"
+}
+
+@test "a process that was left in a pass ends what follows" {
+    : "${MPI_TOOL:?names a library that wraps MPI_Iprobe}"
+    local n
+
+    make --ranks 2 --steps 1 --ops 8
+    "$CAPTURE_MAKER" --quiet --ranks 2 --steps 1 --ops 8 --seed 7 \
+        --start 1764900000 --process 7 job/later
+    # all captures are read once before there are jobs
+    cut 2 analyze -q --all-jobs -o out job
+    shows "a process of this launch has left: 1 of 2 jobs were not analysed"
+    [ ! -e out ] || is "results" "" "$(find out -name analysis.db)"
+    rm -r job/later
+    one_job
+    for n in 1 2 3; do
+        "$ROLLCALL" archive add --no-raw --root root --job j$n job >added
+    done
+    "$ROLLCALL" build --root root -o all/j3 j3
+    cut 1 build --all --root root -o all
+    shows "a process of this launch has left: 1 of 2 jobs were not tried" \
+        "0 of 3 jobs built"
+    [[ "$output" != *"up to date"* ]] || fail "$output"
+    run "$ROLLCALL" build --all --root root -o all
+    expect_status 0
+    shows "2 of 3 jobs built; the others are up to date"
+}
+
 @test "one process of many that calls it alone is alone" {
     make --ranks 2 --steps 1 --ops 8
     run mpirun -np 2 sh -c 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then
@@ -194,6 +228,32 @@ seven_ranks ()                      # ROOT
         exec 3>over; exec "$0" analyze --text -o out job' "$ROLLCALL"
     expect_status 0
     shows "2 of 2 present"
+}
+
+# on_one_processor OPTION...: as mpirun without --bind-to none does it
+on_one_processor ()
+{
+    # shellcheck disable=SC2016
+    ROLLCALL_TOGETHER=1 run mpirun -np 2 sh -c 'exec taskset -c "$0" "$@" job' \
+        "$one" "$ROLLCALL" analyze -q -o out "$@"
+    expect_status 0
+}
+
+@test "mpirun has bound the processes to few processors: that is said" {
+    local all one
+
+    all=$(nproc) one=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+    [ "$all" -gt 1 ] || skip "there is one processor"
+    make --ranks 4 --steps 1 --ops 8
+    on_one_processor
+    shows "on $(hostname) mpirun lets its processes use 1 of $all processors"
+    is "sentences" 1 "$(grep -c 'processors' <<<"$output")"
+    on_one_processor -j 2
+    shows "use 1 of $all processors; mpirun --bind-to none" "--threads 1 says"
+    on_one_processor -j 1
+    is "what is said of what was wanted" "" "$output"
+    run mpirun -np 2 --bind-to none "$ROLLCALL" analyze -q -o out job
+    is "what is said without a binding" "" "$output"
 }
 
 # let_go: of job j, nothing but heads, lists and items is in the root

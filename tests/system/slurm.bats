@@ -241,7 +241,7 @@ SCRIPT
 # Slurm does not say what it was given, so ROLLCALL_TOGETHER does; mpirun in a
 # batch job does say it.
 @test "srun and mpirun: tasks on two nodes build one result together" {
-    local rows
+    local rows srun
 
     slurm_up
     "$CAPTURE_MAKER" --quiet --ranks 4 --steps 2 --ops 8 job
@@ -253,12 +253,31 @@ SCRIPT
     is "summaries" 1 "$(grep -c '^ranks' <<<"$output")"
     run "$ROLLCALL" fsck result two
     shows "in order; rows $rows"
-    # without it each is alone; the root is another's
+    # one is killed: with --kill-on-bad-exit srun ends the other, too
+    mkfifo reached.0 reached.1 go.0 go.1
+    # shellcheck disable=SC2016
+    ROLLCALL_TOGETHER=1 srun --mpi=pmix --kill-on-bad-exit -N 2 -n 2 sh -c '
+        r=$SLURM_PROCID
+        echo $$ >pid.$r
+        export LD_PRELOAD="$1" PAUSE_AT=communication.json \
+            PAUSE_REACHED=reached.$r PAUSE_GO=go.$r
+        exec "$0" analyze -q -j 1 -o two job' "$ROLLCALL" "$PAUSE_READ" \
+        >killed.log 2>&1 3>&- &
+    srun=$!
+    timeout 90 cat reached.0 reached.1 || fail "$(cat killed.log)"
+    timeout 90 sh -c ': >go.0'
+    kill -KILL "$(cat pid.1)"
+    run timeout 90 tail --pid=$srun -f /dev/null
+    expect_status 0
+    run "$ROLLCALL" fsck result two
+    shows "in order; rows $rows"
+    # without ROLLCALL_TOGETHER each is alone; the root is another's
     "$ROLLCALL" archive add --no-raw --root root --job j job >added
     service
     run timeout 120 srun --mpi=pmix -n 2 "$ROLLCALL" build --root root j
     expect_status 75
-    shows "this is one of 2 processes of a launcher" "ROLLCALL_TOGETHER=1"
+    shows "this is one of 2 processes of a launcher" "ROLLCALL_TOGETHER=1" \
+        "srun --kill-on-bad-exit"
     kill "$service"
     printf '#!/bin/sh\nmpirun %s analyze --text -o three job\n' \
         "$ROLLCALL" >batch.sh

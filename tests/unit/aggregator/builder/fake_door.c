@@ -1,5 +1,6 @@
 /* tests/unit/aggregator/builder/fake_door.c - a door to two processes that are
- * threads of one: questions are of rank 1, answers of rank 0
+ * threads of one: questions are of rank 1, answers of rank 0.  A third one may be
+ * there that says nothing until the test does it: answers to it are lost.
  */
 #include "builder/mpi_door.h"
 
@@ -12,6 +13,7 @@
 
 struct message {
     struct message *next;
+    unsigned from;
     size_t size;
     char bytes[];
 };
@@ -21,40 +23,42 @@ static struct message *waiting[TAGS];   // of each tag, the first one first
 static unsigned ranks;
 
 /* For tests: questions by their first byte, and the bytes of these; that there are
- * two hosts; that the lead gets no question; and the word whose questions are
- * damaged at byte 'fake_damage', if that is not 0.
+ * two hosts, or a third process; that the lead gets no question; and the word whose
+ * questions get the byte 'fake_value' at 'fake_damage', if that is not 0.
  */
 extern unsigned fake_questions[256];
 extern size_t fake_bytes[256];
-extern bool fake_hosts, fake_cut;
+extern bool fake_hosts, fake_cut, fake_third;
 extern size_t fake_damage;
-extern unsigned fake_damaged;
+extern unsigned fake_damaged, fake_value;
+extern void fake_third_says (int tag, const void *bytes, size_t size);
 unsigned fake_questions[256];
 size_t fake_bytes[256];
-bool fake_hosts, fake_cut;
+bool fake_hosts, fake_cut, fake_third;
 size_t fake_damage;
-unsigned fake_damaged;
+unsigned fake_damaged, fake_value = 0xff;
 
 static int fake_begin (const atomic_bool *cancel, struct mpi_place *ret)
 {
     (void)cancel;
     (void)pthread_mutex_lock (&lock);
-    *ret = (struct mpi_place){ ranks % 2, 2, fake_hosts ? 1 : 2,
+    *ret = (struct mpi_place){ ranks % 2, fake_third ? 3 : 2,
+                               fake_hosts ? 1 : 2,
                                ranks % 2 == 0 || !fake_hosts };
     ranks++;
     (void)pthread_mutex_unlock (&lock);
     return 0;
 }
 
-static int fake_send (unsigned to, int tag, const void *bytes, size_t size)
+static int put (unsigned from, int tag, const void *bytes, size_t size)
 {
     struct message *m = malloc (sizeof (*m) + size), **at;
     unsigned word;
 
-    (void)to;
     if (!m)
         return -EIO;
     m->next = NULL;
+    m->from = from;
     m->size = size;
     memcpy (m->bytes, bytes, size);
     (void)pthread_mutex_lock (&lock);
@@ -62,12 +66,22 @@ static int fake_send (unsigned to, int tag, const void *bytes, size_t size)
     fake_questions[word]++;
     fake_bytes[word] += size;
     if (fake_damage > 0 && fake_damage < size && word == fake_damaged)
-        m->bytes[fake_damage] = (char)0xff;
+        m->bytes[fake_damage] = (char)fake_value;
     for (at = &waiting[tag]; *at; at = &(*at)->next)
         ;
     *at = m;
     (void)pthread_mutex_unlock (&lock);
     return 0;
+}
+
+static int fake_send (unsigned to, int tag, const void *bytes, size_t size)
+{
+    return to > 1 ? 0 : put (tag != 2, tag, bytes, size);
+}
+
+void fake_third_says (int tag, const void *bytes, size_t size)
+{
+    (void)put (2, tag, bytes, size);
 }
 
 static int fake_look (int tag, struct mpi_message *ret)
@@ -76,7 +90,7 @@ static int fake_look (int tag, struct mpi_message *ret)
 
     (void)pthread_mutex_lock (&lock);
     if ((m = waiting[tag]))
-        *ret = (struct mpi_message){ tag != 2, tag, m->size };
+        *ret = (struct mpi_message){ m->from, tag, m->size };
     (void)pthread_mutex_unlock (&lock);
     return m && tag == 1 && fake_cut ? -EIO : m != NULL;
 }

@@ -38,6 +38,8 @@ static struct {
     bool no_hosts;              // 'took' gives none
     int lead_fails, member_fails;       // at the first capture: an errno
     int lead_refuses;           // the first one of the member: an errno
+    int open_fails;             // the member cannot begin a pass: an errno
+    bool third;                 // there is one more, which the test plays
     atomic_uint lead_read, member_read, bytes_asked;
     bool look;                  // no result is written
     bool pair;                  // of two threads of the member one fails while
@@ -212,9 +214,10 @@ static int read_bytes (void *arg, size_t source, void *out, size_t n,
 static int member_open (struct wire *w, void **state, bool *sees,
                         struct err *err)
 {
-    (void)err;
     *state = NULL;
     *sees = how.sees;
+    if (how.open_fails)
+        return err_set (err, how.open_fails, "the member cannot begin");
     return wire_u32 (w) == 4711 ? 0 : -EBADMSG;
 }
 
@@ -341,7 +344,8 @@ static void begin_together (struct team *teams[2], pthread_t *thread)
     struct err err = { "" };
 
     for (unsigned i = 0; i < 2; i++) {
-        if (team_begin (FAKE_DOOR, 2, how.orders[i], &never, &teams[i], &err) < 0)
+        if (team_begin (FAKE_DOOR, how.third ? 3 : 2, how.orders[i], &never,
+                        &teams[i], &err) < 0)
             fail_msg ("%s", err.text);
     }
     assert_int_equal (team_place (teams[1])->rank, 1);
@@ -428,26 +432,34 @@ static void test_lists (void **state)
 static void test_damaged (void **state)
 {
     static const struct {
+        unsigned word, value;
         size_t at;
         const char *said;
     } cases[] = {
-        { 1, "rank 1 says what is not understood" },    // thread
-        { 5, "rank 1 says what is not understood" },    // capture
-        { 16, "rank 1: a message of another process is damaged" },
-        { 17, "rank 1: unknown or malformed metadata" },
+        { TEAM_CAPTURE, 0xff, 1, "rank 1 says what is not understood" },
+        { TEAM_CAPTURE, 0xff, 5, "rank 1 says what is not understood" },
+        // the last capture, which it has not got yet
+        { TEAM_CAPTURE, CAPTURES - 1, 5, "rank 1 says what is not understood" },
+        { TEAM_CAPTURE, 0xff, 16,
+          "rank 1: a message of another process is damaged" },
+        { TEAM_CAPTURE, 0xff, 17, "rank 1: unknown or malformed metadata" },
+        { TEAM_DONE, 0x7f, 8, "rank 1 says what is not understood" },   // outcome
+        { TEAM_DONE, 0x80, 8, "rank 1 says what is not understood" },
     };
     void *door = dlopen (FAKE_DOOR, RTLD_NOW);
     size_t *damage = dlsym (door, "fake_damage");
     unsigned *damaged = dlsym (door, "fake_damaged");
+    unsigned *value = dlsym (door, "fake_value");
     struct digest rows;
 
     (void)state;
-    assert_true (damage && damaged);
-    *damaged = TEAM_CAPTURE;
+    assert_true (damage && damaged && value);
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct err err = { "" };
 
         (void)begin (NULL);
+        *damaged = cases[i].word;
+        *value = cases[i].value;
         *damage = cases[i].at;
         assert_int_equal (build_together ("none", &rows, &err), -EBADMSG);
         if (!strstr (err.text, cases[i].said))
@@ -515,7 +527,19 @@ static void test_sees_nothing (void **state)
     assert_memory_equal (&alone, &together, sizeof (alone));
 }
 
-/* The failure of one ends the build of all, and is what is said. */
+/* "on HOST: TEXT" */
+static void assert_said_by_member (const struct err *err, const char *text)
+{
+    char host[HOST_NAME_MAX + 1] = "", want[sizeof (err->text)];
+
+    (void)gethostname (host, sizeof (host) - 1);
+    PRINT (want, "on %s: %s", host, text);
+    assert_string_equal (err->text, want);
+}
+
+/* The failure of one ends the build of all, and is what is said: with the host, if
+ * it is another process's, but for what rank 0 has refused.
+ */
 static void test_failures (void **state)
 {
     struct digest rows;
@@ -524,7 +548,7 @@ static void test_failures (void **state)
     (void)state;
     how.member_fails = ENOSPC;
     assert_int_equal (build_together ("none", &rows, &err), -ENOSPC);
-    assert_string_equal (err.text, "the member has failed");
+    assert_said_by_member (&err, "the member has failed");
     (void)begin (NULL);
     how.lead_fails = EIO;
     assert_int_equal (build_together ("none", &rows, &err), -EIO);
@@ -550,7 +574,7 @@ static void test_failing_thread (void **state)
         how.pair = true;
         how.member_fails = ENOSPC;
         assert_int_equal (build_apart (true, &sent, &err), -ENOSPC);
-        assert_string_equal (err.text, "the member has failed");
+        assert_said_by_member (&err, "the member has failed");
         assert_false (how.late);
     }
 }
@@ -659,6 +683,94 @@ static void test_stray (void **state)
     (void)dlclose (door);
 }
 
+/* ---- a third process ---- */
+
+typedef void says_fn (int tag, const void *bytes, size_t size);
+
+/* Rank 2 says a word, with some zeros behind it. */
+static void third_says (void *door, int tag, enum team_word word, size_t zeros)
+{
+    const char bytes[32] = { (char)word };
+    void *symbol = dlsym (door, "fake_third_says");
+    says_fn *says;
+
+    assert_true (symbol && zeros < sizeof (bytes));
+    memcpy (&says, &symbol, sizeof (says));
+    says (tag, bytes, 1 + zeros);
+}
+
+static void third_is_ready (void *door)
+{
+    third_says (door, 3, TEAM_READY, sizeof (uint64_t));
+}
+
+static void *begin_third (void)
+{
+    void *door = dlopen (FAKE_DOOR, RTLD_NOW);
+    bool *third = dlsym (door, "fake_third");
+
+    assert_non_null (third);
+    *third = how.third = true;
+    return door;
+}
+
+static void end_third (void *door)
+{
+    *(bool *)dlsym (door, "fake_third") = false;
+    (void)dlclose (door);
+}
+
+/* A build after which rank 2 is ready for the next pass; *whole: whether nobody has
+ * left before.
+ */
+static int build_with_third (void *door, bool *whole, struct err *err)
+{
+    struct team *teams[2];
+    struct digest rows;
+    pthread_t thread;
+    int rc;
+
+    begin_together (teams, &thread);
+    rc = build ("none", teams[0], &rows, err);
+    *whole = team_is_whole (teams[0]);
+    third_is_ready (door);
+    end_together (teams, thread);
+    end_third (door);
+    return rc;
+}
+
+/* One fails before another one has begun: that is said, and nobody is left. */
+static void test_fails_early (void **state)
+{
+    void *door = begin_third ();
+    struct err err = { "" };
+    bool whole;
+
+    (void)state;
+    how.open_fails = ENOSPC;
+    assert_int_equal (build_with_third (door, &whole, &err), -ENOSPC);
+    assert_said_by_member (&err, "the member cannot begin");
+    assert_true (whole);
+}
+
+/* One that got captures ends without them. */
+static void test_left_out (void **state)
+{
+    void *door = begin_third ();
+    struct err err = { "" };
+    bool whole;
+
+    (void)state;
+    how.sees = false;
+    third_is_ready (door);
+    third_says (door, 1, TEAM_NEXT, 0);
+    third_says (door, 1, TEAM_DONE, sizeof (int64_t) + sizeof (uint32_t) +
+                                        sizeof (uint64_t));
+    assert_int_equal (build_with_third (door, &whole, &err), -EBADMSG);
+    assert_string_equal (err.text, "rank 2 has left out captures");
+    assert_true (whole);
+}
+
 static void test_door (void **state)
 {
     struct team *t = NULL;
@@ -685,6 +797,8 @@ int main (void)
         cmocka_unit_test_setup (test_failing_thread, begin),
         cmocka_unit_test_setup (test_threads, begin),
         cmocka_unit_test_setup (test_other_order, begin),
+        cmocka_unit_test_setup (test_fails_early, begin),
+        cmocka_unit_test_setup (test_left_out, begin),
         cmocka_unit_test_setup (test_door, begin),
         cmocka_unit_test_setup (test_stray, begin),
         cmocka_unit_test_setup (test_no_thread, begin),
