@@ -787,6 +787,28 @@ core_limit ()
     stop_service
 }
 
+@test "a root is made of all segments, also of those that an older list lacks" {
+    service --store "$STORE" --store-after 1s
+    deliver j
+    one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
+    eventually one || fail "$(store_says why)"
+    faults '[{"fault": "stale-list"}]'
+    deliver k --seed 7
+    two () { [ "$(store_says stored)" -ge 2 ] && store_is waiting 0; }
+    eventually two || fail "$(store_says why)"
+    stop_service
+    mv root old
+    run "$ROLLCALL" restore --store "$STORE" root
+    expect_status 0
+    shows "2 jobs"
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    for job in j k; do
+        is "captures of $job" "$("$ROLLCALL" archive ls --root old "$job" | wc -l)" \
+            "$("$ROLLCALL" archive ls --root root "$job" | wc -l)"
+    done
+}
+
 @test "a root that still lives is not taken over unseen" {
     service --store "$STORE" --store-after 1s
     deliver j
