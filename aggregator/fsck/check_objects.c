@@ -129,13 +129,27 @@ static const char *what_then (const struct objects *o,
                  : ": it is uploaded again";
 }
 
+/* Without the mark its holes could be somewhere: what is left of it is uploaded. */
+static int give_up (const struct objects *o, int64_t segment,
+                    const struct object_mark *m)
+{
+    struct object_mark lost = *m;
+
+    if (!m->evicted)
+        return object_mark_drop (o->root, segment, o->err);
+    lost.state = OBJECT_BEGUN;
+    lost.evicted = lost.freed = false;
+    lost.lost = true;
+    return object_mark_set (o->root, segment, &lost, o->err);
+}
+
 static int hole (struct objects *o, int64_t segment,
                  const struct object_mark *m, bool there, const char *what)
 {
     o->ret->holes++;
     say (o, "segment %lld counts as stored in %s, and %s%s", (long long)segment,
          m->url, what, what_then (o, m, there));
-    return o->opt->repair ? object_mark_drop (o->root, segment, o->err) : 0;
+    return o->opt->repair ? give_up (o, segment, m) : 0;
 }
 
 /* Some chunks that the object alone has are right: it stays what it is. */

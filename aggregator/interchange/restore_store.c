@@ -28,7 +28,7 @@
 #define NEAR 65536              // bytes: fewer are not worth another question
 #define NUMBERS_LEFT 1000       // of segments that the former root may have, and did
                                 // not upload: one may still be on its way
-#define NUMBERS_ASKED 16        // behind each segment that is there: those that no
+#define NUMBERS_ASKED 8         // behind each segment that is there: those that no
                                 // list has yet are near
 
 /* ---- which roots ---- */
