@@ -30,6 +30,8 @@
                                 // not upload: one may still be on its way
 #define NUMBERS_ASKED 8         // behind each segment that is there: those that no
                                 // list has yet are near
+#define UNLISTED_MAX 1000       // segments, 256 GB: no list is so old; the answers
+                                // are of no use
 
 /* ---- which roots ---- */
 
@@ -423,6 +425,10 @@ static int find_unlisted (struct taking *t)
         } else if ((rc = ask_for (t, number, &there)) > 0) {
             rc = on_segment (t, &there);
             left = NUMBERS_ASKED;
+            if (rc == 0 && t->n - listed > UNLISTED_MAX)
+                rc = err_set (t->err, EPROTO, "%s says that it has segment %lld "
+                              "and all before it, but does not list them",
+                              object_store_url (t->store), (long long)number);
         } else {
             left--;
         }
