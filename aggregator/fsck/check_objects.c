@@ -164,7 +164,9 @@ static int hole_in_part (struct objects *o, int64_t segment,
     return 0;
 }
 
-/* With another etag it may be the same. */
+/* With another etag it may be the same; what was let go may be in it, whatever its
+ * size is.
+ */
 static int check_bytes (struct objects *o, int64_t segment,
                         struct object_mark *m, const struct object_facts *there)
 {
@@ -218,7 +220,7 @@ static int check_mark (struct objects *o, int64_t segment)
         return hole (o, segment, &m, false, "is not there");
     if (is_same (&m, there.size, there.etag))
         return count (o, &m);
-    return there.size != m.size
+    return there.size != m.size && !m.evicted
                ? hole (o, segment, &m, true, "has another size there")
                : check_bytes (o, segment, &m, &there);
 }

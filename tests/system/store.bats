@@ -532,6 +532,19 @@ with open(sys.argv[2], "r+b") as f:
     expect_status 1
     shows "segment 1 is only in $STORE, and 1 of its " "rollcall archive verify" "1 hole"
     grep -q '"whole"' root/store/00000001
+    # it was cut, or has more: what is right is not given up
+    "$OBJECT_TOOL" "$STORE" get "$key" 0 "$size" >copy
+    head -c $((size / 2)) copy >half
+    object put "$key" half
+    fsck_store --repair
+    expect_status 1
+    shows "segment 1 is only in $STORE, and " " have other bytes: " "1 hole"
+    cp copy more
+    echo >>more
+    object put "$key" more
+    fsck_store
+    expect_status 1
+    shows "and 1 of its " "1 hole"
     # none of it is right
     head -c "$size" /dev/zero >zeros
     object put "$key" zeros
