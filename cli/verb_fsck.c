@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 
 #define EXIT_FAULTS 1           // some were found, repaired or not
+#define RESULT_TRIES 5          // builds may replace a result while it is read
 
 struct fsck_options {
     struct result_place place;
@@ -256,6 +257,16 @@ static void print_result (const struct fsck_options *opt, const char *path,
     json_free (j);
 }
 
+static int read_result (const char *path, const char *file, unsigned threads,
+                        struct digest *d, struct err *err)
+{
+    int rc = page_check_file (file, threads, err);
+
+    if (rc == 0)
+        rc = parts_check (path, threads, err);
+    return rc < 0 ? rc : rows_digest (path, threads, NULL, d, err);
+}
+
 static int check_result (const struct fsck_options *opt, int n,
                          char *const *operands)
 {
@@ -270,11 +281,9 @@ static int check_result (const struct fsck_options *opt, int n,
 
     if (status)
         return status;
-    rc = page_check_file (realpath (path, file) ? file : path, threads, &err);
-    if (rc == 0)
-        rc = parts_check (path, threads, &err);
-    if (rc == 0)
-        rc = rows_digest (path, threads, NULL, &d, &err);
+    for (int i = 0; i == 0 || (rc == -EBUSY && i < RESULT_TRIES); i++)
+        rc = read_result (path, realpath (path, file) ? file : path, threads, &d,
+                          &err);
     if (rc == -EIO && (status = cli_open_result (&fsck_command, path, true,
                                                  &db)) != 0)
         return status;          // SQLite cannot read its schema

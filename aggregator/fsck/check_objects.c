@@ -129,13 +129,27 @@ static const char *what_then (const struct objects *o,
                  : ": it is uploaded again";
 }
 
+/* Without the mark its holes could be somewhere: what is left of it is uploaded. */
+static int give_up (const struct objects *o, int64_t segment,
+                    const struct object_mark *m)
+{
+    struct object_mark lost = *m;
+
+    if (!m->evicted)
+        return object_mark_drop (o->root, segment, o->err);
+    lost.state = OBJECT_BEGUN;
+    lost.evicted = lost.freed = false;
+    lost.lost = true;
+    return object_mark_set (o->root, segment, &lost, o->err);
+}
+
 static int hole (struct objects *o, int64_t segment,
                  const struct object_mark *m, bool there, const char *what)
 {
     o->ret->holes++;
     say (o, "segment %lld counts as stored in %s, and %s%s", (long long)segment,
          m->url, what, what_then (o, m, there));
-    return o->opt->repair ? object_mark_drop (o->root, segment, o->err) : 0;
+    return o->opt->repair ? give_up (o, segment, m) : 0;
 }
 
 /* Some chunks that the object alone has are right: it stays what it is. */
@@ -150,7 +164,9 @@ static int hole_in_part (struct objects *o, int64_t segment,
     return 0;
 }
 
-/* With another etag it may be the same. */
+/* With another etag it may be the same; what was let go may be in it, whatever its
+ * size is.
+ */
 static int check_bytes (struct objects *o, int64_t segment,
                         struct object_mark *m, const struct object_facts *there)
 {
@@ -205,7 +221,7 @@ static int check_mark (struct objects *o, int64_t segment)
         return hole (o, segment, &m, false, "is not there");
     if (is_same (&m, there.size, there.etag))
         return count (o, &m);
-    return there.size != m.size
+    return there.size != m.size && !m.evicted
                ? hole (o, segment, &m, true, "has another size there")
                : check_bytes (o, segment, &m, &there);
 }

@@ -28,6 +28,10 @@
 #define NEAR 65536              // bytes: fewer are not worth another question
 #define NUMBERS_LEFT 1000       // of segments that the former root may have, and did
                                 // not upload: one may still be on its way
+#define NUMBERS_ASKED 8         // behind each segment that is there: those that no
+                                // list has yet are near
+#define UNLISTED_MAX 1000       // segments, 256 GB: no list is so old; the answers
+                                // are of no use
 
 /* ---- which roots ---- */
 
@@ -383,6 +387,55 @@ static int list_segments (struct taking *t)
     return object_list (t->store, prefix, on_segment, t, t->err);
 }
 
+static int by_number (const void *pa, const void *pb)
+{
+    const struct stored_segment *a = pa, *b = pb;
+
+    return cmp_int64 (&a->number, &b->number);
+}
+
+/* 1: it is there, whatever a list says; 0; or an error. */
+static int ask_for (struct taking *t, int64_t number, struct object_facts *ret)
+{
+    char key[OBJECT_MARK_KEY_MAX];
+    int rc;
+
+    object_mark_key (t->id, number, key);
+    rc = object_head (t->store, key, ret, t->err);
+    return rc == -ENOENT ? 0 : rc < 0 ? rc : 1;
+}
+
+/* A list may be an older one, which lacks what was written last: ask for the numbers
+ * between those that it has, and behind the last one.
+ */
+static int find_unlisted (struct taking *t)
+{
+    size_t listed = t->n;
+    int64_t number = 0;
+    int left = 0, rc = 0;
+
+    if (listed > 0)
+        qsort (t->list, listed, sizeof (*t->list), by_number);
+    for (size_t i = 0; rc >= 0 && (i < listed || left > 0); number++) {
+        struct object_facts there;
+
+        if (i < listed && (left == 0 || t->list[i].number <= number)) {
+            number = t->list[i++].number;
+            left = NUMBERS_ASKED;
+        } else if ((rc = ask_for (t, number, &there)) > 0) {
+            rc = on_segment (t, &there);
+            left = NUMBERS_ASKED;
+            if (rc == 0 && t->n - listed > UNLISTED_MAX)
+                rc = err_set (t->err, EPROTO, "%s says that it has segment %lld "
+                              "and all before it, but does not list them",
+                              object_store_url (t->store), (long long)number);
+        } else {
+            left--;
+        }
+    }
+    return rc < 0 ? rc : 0;
+}
+
 static int fill_from_store (void *arg, const char *part, struct err *err)
 {
     struct taking *t = arg;
@@ -394,6 +447,8 @@ static int fill_from_store (void *arg, const char *part, struct err *err)
     t->block = statvfs (part, &fs) == 0 && fs.f_bsize > 4096 ? fs.f_bsize
                                                              : 4096;
     rc = list_segments (t);
+    if (rc == 0)
+        rc = find_unlisted (t);
     if (rc == 0 && t->n == 0)
         rc = err_set (err, ENOENT, "%s/%.32s has no segments",
                       object_store_url (t->store), t->id);
@@ -409,27 +464,42 @@ static int fill_from_store (void *arg, const char *part, struct err *err)
 
 /* ---- whose they are ---- */
 
-static int by_number (const void *pa, const void *pb)
+/* The segments that are only in the first of two lists are there all the same: 1; 0:
+ * one is not; or an error.
+ */
+static int are_unlisted (struct taking *t, const struct stored_segment *first,
+                         size_t nfirst, const struct stored_segment *second,
+                         size_t nsecond)
 {
-    const struct stored_segment *a = pa, *b = pb;
+    struct object_facts there;
+    int rc = 1;
 
-    return cmp_int64 (&a->number, &b->number);
+    for (size_t i = 0; i < nfirst && rc > 0; i++) {
+        if (!bsearch (&first[i], second, nsecond, sizeof (*second), by_number))
+            rc = ask_for (t, first[i].number, &there);
+    }
+    return rc;
 }
 
 /* Whether the list is the same again, now that the former root may write there no
- * more.
+ * more; it may still be an older one.
  */
 static int list_again (struct taking *t)
 {
     size_t had = t->n;
-    int rc = list_segments (t);
-    bool same = t->n == 2 * had;
+    int rc = list_segments (t), same = rc == 0;
 
-    for (size_t i = 0; i < 2 && same; i++)
-        qsort (t->list + i * had, had, sizeof (*t->list), by_number);
-    for (size_t i = 0; i < had && same; i++)
-        same = t->list[i].number == t->list[had + i].number;
-    return rc < 0 || same
+    for (size_t i = 0; i < 2 && same > 0; i++)
+        qsort (t->list + i * had, i == 0 ? had : t->n - had, sizeof (*t->list),
+               by_number);
+    for (size_t i = had; i < t->n && same > 0; i++)
+        same = bsearch (&t->list[i], t->list, had, sizeof (*t->list),
+                        by_number) != NULL;
+    if (same > 0)
+        same = are_unlisted (t, t->list, had, t->list + had, t->n - had);
+    if (rc == 0 && same < 0)
+        rc = same;
+    return rc < 0 || same > 0
                ? rc : err_set (t->err, EBUSY, "the root that has these objects "
                                "still lives: it has changed them meanwhile; stop "
                                "it, and restore once more, to another directory");

@@ -180,5 +180,5 @@ int copy_rows_end (struct copy_rows *c, int rc, struct err *err)
     if (rc == 0)
         rc = send (c, err);
     buf_fini (&c->buf);
-    return rc < 0 ? rc : pg_copy_end (c->to, err);
+    return rc < 0 ? rc : pg_copy_end (c->to, (uint64_t)c->rows, err);
 }

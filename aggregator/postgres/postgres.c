@@ -22,6 +22,7 @@ struct pg {
     PGconn *conn;
     char name[PG_NAME_MAX];
     bool ending;                // the end of a COPY was not answered yet
+    uint64_t rows;              // which had so many
     pg_silent_fn *silent;       // or NULL
     void *arg;
     int64_t since_ns;           // when it has last said or taken something, or
@@ -31,7 +32,7 @@ struct pg {
 
 /* ---- the library ---- */
 
-#define FUNCTIONS(F) F (PQclear) F (PQconnectdbParams) \
+#define FUNCTIONS(F) F (PQclear) F (PQcmdTuples) F (PQconnectdbParams) \
     F (PQconnectionNeedsPassword) F (PQconninfoFree) F (PQconninfoParse) \
     F (PQconsumeInput) F (PQdb) F (PQerrorMessage) F (PQfinish) F (PQflush) \
     F (PQfreemem) F (PQgetResult) F (PQgetisnull) F (PQgetvalue) F (PQhost) \
@@ -384,12 +385,34 @@ static int drain (struct pg *p, struct err *err)
     return rc;
 }
 
+/* A trigger can leave rows out, and the server says that it is done. */
+static int check_rows (const struct pg *p, PGresult *res, struct err *err)
+{
+    uint64_t taken = strtoull (pq.PQcmdTuples (res), NULL, 10);
+
+    return taken == p->rows
+               ? 0 : err_set (err, EPROTO, "%s took %llu of %llu rows of a table "
+                              "in schema rollcall: is there a trigger that leaves "
+                              "some out?  Drop it, and push again", p->name,
+                              (unsigned long long)taken,
+                              (unsigned long long)p->rows);
+}
+
+/* The answer to the end of a COPY comes first. */
 static int settle (struct pg *p, struct err *err)
 {
+    PGresult *res;
+    int rc, rest;
+
     if (!p->ending)
         return 0;
     p->ending = false;
-    return drain (p, err);
+    expect (p);
+    res = next_result (p);
+    rc = is_good (res) ? check_rows (p, res, err) : fail (p, res, err);
+    pq.PQclear (res);
+    rest = drain (p, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : rest;
 }
 
 /* A COPY that was left in its middle fails. */
@@ -495,11 +518,12 @@ int pg_copy_put (struct pg *p, const void *data, size_t size, struct err *err)
     return rc < 0 ? rc : fail (p, NULL, err);
 }
 
-int pg_copy_end (struct pg *p, struct err *err)
+int pg_copy_end (struct pg *p, uint64_t rows, struct err *err)
 {
     int sent = pq.PQputCopyEnd (p->conn, NULL), rc;
 
     p->ending = sent == 1;
+    p->rows = rows;
     if (p->ending)
         return 0;
     rc = drain (p, err);

@@ -97,12 +97,12 @@ int pg_number (struct pg *p, const char *sql, int64_t *ret, struct err *err);
 
 /* "COPY ... FROM STDIN (FORMAT binary);..." for one table or more: begin; then, for
  * each one, send bytes, and end it.  What the server says to that end is the next
- * call's result, so that nobody waits for it.  After a failure the transaction has
- * to be rolled back.
+ * call's result, so that nobody waits for it; -EPROTO, it has not taken all rows.
+ * After a failure the transaction has to be rolled back.
  */
 int pg_copy_begin (struct pg *p, const char *sql, struct err *err);
 int pg_copy_put (struct pg *p, const void *data, size_t size, struct err *err);
-int pg_copy_end (struct pg *p, struct err *err);
+int pg_copy_end (struct pg *p, uint64_t rows, struct err *err);
 
 /* Append an element to the text of an array, with the first one's "{"; its end,
  * "}", is the caller's.

@@ -26,7 +26,7 @@ FAILS (pg_each, struct pg *p, const char *sql, size_t n,
 FAILS (pg_copy_begin, struct pg *p, const char *sql, struct err *err)
 FAILS (pg_copy_put, struct pg *p, const void *data, size_t size,
        struct err *err)
-FAILS (pg_copy_end, struct pg *p, struct err *err)
+FAILS (pg_copy_end, struct pg *p, uint64_t rows, struct err *err)
 
 void pg_close (struct pg *p)
 {

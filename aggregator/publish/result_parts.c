@@ -474,6 +474,9 @@ int parts_check (const char *path, unsigned threads, struct err *err)
         c.dir = dir_of (db, dir);
         rc = parts_each (db, check_pages, &c, err);
     }
+    if (rc < 0 && db && has_moved (db))
+        rc = err_set (err, EBUSY, "the result was replaced while it was checked: "
+                      "check it again");
     (void)sqlite3_close (db);
     return rc;
 }

@@ -80,8 +80,8 @@ int parts_each (sqlite3 *db, int (*each) (void *arg, const char *file,
 
 /* Check the pages of the parts of the analysis.db at 'path', and their sums, by
  * so many threads; 0 also if it has none.  -EBADMSG: one is missing, damaged or
- * another one, and 'err' says which and what to do.  Others: it could not be
- * read.
+ * another one, and 'err' says which and what to do; -EBUSY: a build has replaced
+ * the result meanwhile, and removed them.  Others: it could not be read.
  */
 int parts_check (const char *path, unsigned threads, struct err *err);
 

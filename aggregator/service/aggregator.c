@@ -128,9 +128,13 @@ static void seal_for_store (struct aggregator *a)
     struct err err = { "" };
     int rc = store_seal_after (a->store, after_ns, &err);
 
+    // an agent that stands still, or is not asked for more as the disk is full,
+    // would keep it open
+    if (rc == 2 && aggregator_is_quiet (a))
+        rc = store_seal_after (a->store, after_ns, &err);
     if (rc < 0)
         log_warn ("store-seal-failed", "%s", err.text);
-    if (rc > 0 && after_ns < most)
+    if (rc == 1 && after_ns < most)
         stored_sealed (&a->stored, bytes, now);
 }
 

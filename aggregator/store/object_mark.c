@@ -147,6 +147,7 @@ static void parse (const struct buf *text, struct object_mark *ret)
         PRINT (ret->etag, "%s", json_text (json_get (j, "etag"), ""));
         ret->evicted = json_is_true (json_get (j, "evicted"));
         ret->freed = json_is_true (json_get (j, "freed"));
+        ret->lost = json_is_true (json_get (j, "lost"));
     } else {
         ret->evicted = true;
     }
@@ -186,6 +187,7 @@ int object_mark_set (const char *root, int64_t segment,
     json_add_nonempty (j, "etag", mark->etag);
     json_add_bool (j, "evicted", mark->evicted);
     json_add_bool (j, "freed", mark->freed);
+    json_add_bool (j, "lost", mark->lost);
     dir_of (root, false, dir);
     PRINT (name, "%08" PRId64, segment);
     (void)pthread_mutex_lock (&marks);

@@ -35,6 +35,7 @@ struct object_mark {
     char etag[OBJECT_ETAG_MAX]; // of the whole object, when it was compared
     bool evicted;               // bytes of contents are only there: holes here
     bool freed;                 // and all that could go has gone
+    bool lost;                  // they were, and nobody has them: holes are zeros
 };
 
 /* Where the store is: what those who read the root need to ask it.  Credentials

@@ -223,9 +223,10 @@ int store_seal_after (struct store *s, int64_t age_ns, struct err *err)
 
     if (s->committed > 0 && s->since_ns == 0)
         s->since_ns = now;
-    if (s->committed == 0 || s->end != s->committed || s->nfull > 0 ||
-        now - s->since_ns < age_ns)
+    if (s->committed == 0 || now - s->since_ns < age_ns)
         return 0;
+    if (s->end != s->committed || s->nfull > 0)
+        return 2;
     rc = store_open_next (s, err);
     return rc < 0 ? rc : 1;
 }

@@ -305,8 +305,8 @@ int store_sum_later (struct store *s, struct ledger *ledger, struct err *err);
 int store_list_segments (const char *root, int64_t **numbers, size_t *n,
                          struct err *err);
 
-/* Begin another segment if the open one has had committed bytes, and nothing that
- * waits for a commit, for so long: then it is sealed.  1: it was; 0; negative.
+/* Begin another segment if the open one has had committed bytes for so long: then it
+ * is sealed.  1: it was; 0; 2: not yet, as something waits for a commit; negative.
  */
 int store_seal_after (struct store *s, int64_t age_ns, struct err *err);
 

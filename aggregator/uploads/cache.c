@@ -234,7 +234,7 @@ static int look_and_mark (const struct cache *c, struct segment *f,
     object_mark_key (c->id, f->number, key);
     rc = object_head (c->store, key, &there, err);
     f->far = f->check_far = true;
-    if (rc == 0)
+    if (rc == 0 && there.size == size)
         rc = record_count_bad (f, size, &bad, err);
     if (rc < 0 && rc != -ENOENT)
         return rc;

@@ -115,12 +115,14 @@ static int put (struct carried *c, int fd, uint64_t size, struct err *err)
     return rc < 0 ? rc : set_mark (c, OBJECT_WHOLE, err);
 }
 
-/* What is not all here is never written there. */
+/* What is not all here is never written there, unless nobody has the rest. */
 static int put_whole (struct carried *c, const struct store_extent *e, int fd,
                       struct err *err)
 {
     int rc = cache_adopt (c->cache, e, fd, err);
 
+    if (rc == -EBADMSG && c->mark.lost)
+        rc = 0;
     if (rc == -EBADMSG)         // to try again is no use
         return -EEXIST;
     return rc == 0 ? put (c, fd, e->end, err) : rc < 0 ? rc : 0;

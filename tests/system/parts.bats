@@ -187,6 +187,16 @@ refused ()
     shows "$b" ", or build or analyze the job again"
 }
 
+@test "a check of a result that is replaced meanwhile finds no fault" {
+    both_results
+    paused_at 'analysis.*.part-0001.db' "$ROLLCALL" fsck result res4
+    "$ROLLCALL" analyze -q --one-file 1MB -o res4 job
+    go_on
+    end_of "$pid"
+    expect_status 0
+    shows "in order; rows $(rows_of res1)"
+}
+
 @test "a part is damaged, a link, a directory; analysis.db alone: a sentence" {
     local a b n
 

@@ -749,6 +749,21 @@ let_copy_go ()
     same '"job"' jobs_json
 }
 
+@test "a trigger that leaves rows out is named, and nothing is pushed" {
+    four_jobs
+    push --migrate
+    ask "CREATE FUNCTION public.none() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+         CREATE TRIGGER none BEFORE INSERT ON rollcall.roster FOR EACH ROW EXECUTE FUNCTION
+         public.none()" >/dev/null
+    push --all
+    expect_status 65
+    shows "took 0 of " "rows of a table in schema rollcall: is there a trigger"
+    is "jobs" 0 "$(rows job)"
+    ask "DROP TRIGGER none ON rollcall.roster" >/dev/null
+    pushed_all 4
+    same '"job"' jobs_json
+}
+
 @test "its disk is full: it says so, and goes on when there is room" {
     [ "$(id -u)" -eq 0 ] || skip "needs root, to mount"
     mkdir "$PG_DIR/small"

@@ -533,6 +533,19 @@ with open(sys.argv[2], "r+b") as f:
     expect_status 1
     shows "segment 1 is only in $STORE, and 1 of its " "rollcall archive verify" "1 hole"
     grep -q '"whole"' root/store/00000001
+    # it was cut, or has more: what is right is not given up
+    "$OBJECT_TOOL" "$STORE" get "$key" 0 "$size" >copy
+    head -c $((size / 2)) copy >half
+    object put "$key" half
+    fsck_store --repair
+    expect_status 1
+    shows "segment 1 is only in $STORE, and " " have other bytes: " "1 hole"
+    cp copy more
+    echo >>more
+    object put "$key" more
+    fsck_store
+    expect_status 1
+    shows "and 1 of its " "1 hole"
     # none of it is right
     head -c "$size" /dev/zero >zeros
     object put "$key" zeros
@@ -786,6 +799,28 @@ core_limit ()
     others () { [[ "$(store_says why)" == *"another root with this id"* ]]; }
     eventually others
     stop_service
+}
+
+@test "a root is made of all segments, also of those that an older list lacks" {
+    service --store "$STORE" --store-after 1s
+    deliver j
+    one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
+    eventually one || fail "$(store_says why)"
+    faults '[{"fault": "stale-list"}]'
+    deliver k --seed 7
+    two () { [ "$(store_says stored)" -ge 2 ] && store_is waiting 0; }
+    eventually two || fail "$(store_says why)"
+    stop_service
+    mv root old
+    run "$ROLLCALL" restore --store "$STORE" root
+    expect_status 0
+    shows "2 jobs"
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    for job in j k; do
+        is "captures of $job" "$("$ROLLCALL" archive ls --root old "$job" | wc -l)" \
+            "$("$ROLLCALL" archive ls --root root "$job" | wc -l)"
+    done
 }
 
 @test "a root that still lives is not taken over unseen" {

@@ -77,6 +77,36 @@ kept ()                             # files of items in the spool
     stop_service
 }
 
+@test "a segment whose only copy somebody deleted does not hold up all later ones" {
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 2500 --extras first
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 50 --seed 7 --extras job
+    service --store "$STORE" --store-after 1s --cache-size 1M
+    run agent --once --raw --job first first
+    expect_status 0
+    went () { [ "$(store_says evicted)" -ge 1 ]; }
+    eventually went || fail "$(store_says why)"
+    stop_service
+    object rm "$(cat root/id)/segments/00000001"
+    run "$ROLLCALL" fsck aggregator --repair --store "$STORE" root
+    expect_status 1
+    service --store "$STORE" --store-after 1s --cache-size 1M
+    run keeping --once --raw job
+    expect_status 0
+    is files 0 "$(kept)"
+    is conflicts 0 "$(store_says conflicts)"
+    # what is left of it is there, too
+    run agent --once --raw --job first first
+    expect_status 0
+    stored () { [ "$(store_says waiting)" = 0 ]; }
+    eventually stored || fail "$(store_says why)"
+    stop_service
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    run "$ROLLCALL" fsck aggregator --store "$STORE" root
+    expect_status 0
+    shows "0 holes, 0 orphans"
+}
+
 @test "a run's second copy is in the store of its only aggregator" {
     wrapped ()
     {

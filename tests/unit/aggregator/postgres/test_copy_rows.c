@@ -18,11 +18,12 @@ static struct {                 // what the connection got
     uint8_t bytes[1 << 20];
     size_t size, puts, fail_at; // the put that fails; 0: none
     int ends;
+    uint64_t rows;
 } got;
 
 int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
                         struct err *err);
-int __wrap_pg_copy_end (struct pg *p, struct err *err);
+int __wrap_pg_copy_end (struct pg *p, uint64_t rows, struct err *err);
 
 int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
                         struct err *err)
@@ -36,11 +37,12 @@ int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
     return 0;
 }
 
-int __wrap_pg_copy_end (struct pg *p, struct err *err)
+int __wrap_pg_copy_end (struct pg *p, uint64_t rows, struct err *err)
 {
     (void)p;
     (void)err;
     got.ends++;
+    got.rows = rows;
     return 0;
 }
 
@@ -97,6 +99,7 @@ static void test_fields (void **state)
     assert_int_equal (copy_rows_end (&c, 0, NULL), 0);
     is_sent (row, sizeof (row) - 1);
     assert_int_equal (got.ends, 1);
+    assert_int_equal (got.rows, 1);
 }
 
 /* Columns have the types of the table, whatever SQLite stored. */

@@ -283,9 +283,25 @@ static void test_silent_copy (void **state)
     for (int i = 0; i < 64; i++)
         assert_int_equal (pg_copy_put (p, rows, sizeof (rows), &err), 0);
     was_told ();
-    assert_int_equal (pg_copy_end (p, &err), 0);
+    assert_int_equal (pg_copy_end (p, 0, &err), 0);
     assert_int_equal (pg_do (p, "COMMIT", &err), 0);
     assert_int_equal (ntold, 0);
+    leave (p);
+}
+
+/* It says that it is done, and has taken fewer rows than were sent. */
+static void test_left_out (void **state)
+{
+    struct err err = { "" };
+    struct pg *p = talk (0);
+
+    (void)state;
+    assert_int_equal (pg_copy_begin (p, "COPY", &err), 0);
+    hurries = true;
+    assert_int_equal (pg_copy_put (p, "r", 1, &err), 0);
+    assert_int_equal (pg_copy_end (p, 1, &err), 0);
+    assert_int_equal (pg_do (p, "COMMIT", &err), -EPROTO);
+    assert_non_null (strstr (err.text, "took 0 of 1 row"));
     leave (p);
 }
 
@@ -366,6 +382,7 @@ int main (void)
         cmocka_unit_test (test_secret), cmocka_unit_test (test_cores),
         cmocka_unit_test (test_arrays),
         cmocka_unit_test (test_silent), cmocka_unit_test (test_silent_copy),
+        cmocka_unit_test (test_left_out),
         cmocka_unit_test (test_slow), cmocka_unit_test (test_silent_end),
         cmocka_unit_test (test_gone),
     };

@@ -35,7 +35,7 @@ const char *__wrap_pg_name (const struct pg *p);
 int __wrap_pg_copy_begin (struct pg *p, const char *sql, struct err *err);
 int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
                         struct err *err);
-int __wrap_pg_copy_end (struct pg *p, struct err *err);
+int __wrap_pg_copy_end (struct pg *p, uint64_t rows, struct err *err);
 int __real_catalogue_result_open (const struct catalogue *c, const char *job,
                                   struct page_source **ret);
 int __wrap_catalogue_result_open (const struct catalogue *c, const char *job,
@@ -150,9 +150,10 @@ int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
     return 0;
 }
 
-int __wrap_pg_copy_end (struct pg *p, struct err *err)
+int __wrap_pg_copy_end (struct pg *p, uint64_t rows, struct err *err)
 {
     (void)p;
+    (void)rows;
     (void)err;
     return 0;
 }

@@ -55,7 +55,8 @@ static void test_age (void **state)
     assert_int_equal (store_seal_after (r->s, NS_PER_S * 3600, NULL), 0);
     r->s->end++;
     assert_int_equal (store_open_extent (r->s).end, r->s->committed);
-    assert_int_equal (store_seal_after (r->s, 0, NULL), 0);
+    assert_int_equal (store_seal_after (r->s, NS_PER_S * 3600, NULL), 0);
+    assert_int_equal (store_seal_after (r->s, 0, NULL), 2);
     r->s->end--;
     assert_int_equal (r->s->segment, 1);
     assert_int_equal (store_seal_after (r->s, 0, NULL), 1);
