@@ -152,6 +152,7 @@ finish_run ()
     to_service 2 --deadline 12s -- ./writer
     expect_status 69
     shows "when the deadline passed, 2 items of the spool were not delivered" \
+        "captures that are still here stay, below" \
         "this delivers all that is left: rollcall-agent --once"
     said=$output
     run_dir=$(run_dir)
