@@ -158,6 +158,9 @@ finish_run ()
     run_dir=$(run_dir)
     is "captures" 2 "$(find "$run_dir/captures" -name '*_ascend_pt' | wc -l)"
     [ -e "$run_dir/spool/ledger.db" ]
+    run "$ROLLCALL" wait j
+    expect_status 66
+    shows "was delivered to a service" "rollcall show JOB"
     stop_service
     service
     finish_run
