@@ -160,8 +160,7 @@ static int tell_unbuilt (const struct command_spec *c, const char *job,
     int rc = fileio_join (path, sizeof (path), root, "ledger.db")
                  ? ledger_open_quick (path, &l, NULL) : -ENOENT;
     bool there = rc == 0 && ledger_newest (l, job, ITEM_RAW) > 0;
-    int status = there && ledger_newest (l, job, ITEM_ROWS) == 0
-                     ? cli_rows_elsewhere (c, l, root, job) : 0;
+    int status = there ? cli_no_rows (c, l, root, job) : 0;
 
     ledger_close (l);
     if (status != 0)

@@ -50,6 +50,7 @@ struct shown {
     const struct catalogue_job *j;
     char db[PATH_MAX], page[PATH_MAX];  // "": there is none
     bool elsewhere;             // another aggregator has rows and roll
+    bool rows;                  // some are here, of which a result is built
     bool read;
     struct summary summary;
     struct finding_list findings;
@@ -219,7 +220,8 @@ static void print_ranks (struct shown *s)
     char word[SHELL_WORD (MESSAGE_NAME_MAX)];
 
     catalogue_roll (s->j, roll);
-    PRINT (text, "%lld have delivered", (long long)s->j->ranks);
+    PRINT (text, s->rows ? "%lld have delivered" : "raw files of %lld have come",
+           (long long)s->j->ranks);
     line (s->f, "ranks", *roll ? roll : text);
     for (size_t i = 0; s->read && i < sum->nothers && i < RANKS_SHOWN; i++) {
         const struct summary_rank *r = &sum->others[i];
@@ -283,6 +285,10 @@ static void print_all (const void *arg, FILE *f)
         line (f, "not built", unbuilt_text (unbuilt, why));
     if (!*s->db && s->elsewhere)
         line (f, "result", "where the rows are");
+    else if (!*s->db && !s->rows)
+        line (f, "result", "none: raw files are here, but no rows, of which it "
+                           "is built: they are on their way, or were lost with "
+                           "another aggregator");
     else if (!*s->db && unbuilt)
         line (f, "result", "none so far");
     else if (!*s->db)
@@ -422,7 +428,11 @@ struct showing {
 static int show_job (void *arg, const struct catalogue_job *j)
 {
     struct showing *x = arg;
-    struct shown s = { .jobs = x->jobs, .j = j };
+    struct shown s = {
+        .jobs = x->jobs, .j = j,
+        .rows = ledger_newest (x->jobs->ledger, j->job, ITEM_ROWS) > 0 ||
+                ledger_newest (x->jobs->ledger, j->job, ITEM_RAW) == 0,
+    };
     int rc;
 
     look (&s);

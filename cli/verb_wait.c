@@ -134,7 +134,9 @@ static int no_job (const char *job, const char *state)
         return FAIL (EX_NOINPUT, "job %s was on this host, its aggregator on "
                      "another: call this there, on the host that rollcall run "
                      "has named behind the job's id (that of rank 0, or of "
-                     "rollcall run --launcher; srun -w HOST under Slurm). "
+                     "rollcall run --launcher; srun -w HOST under Slurm). If it "
+                     "was delivered to a service (--aggregator), the result is "
+                     "there: rollcall show JOB. "
                      "What ranks of this host have captured and not delivered "
                      "is below %s, or where COMMAND wrote it: rollcall status "
                      "%s tells how much", job, dir, shell_word (dir, word));

@@ -5,6 +5,7 @@
 #include "base/units.h"
 
 #include "query/grid.h"
+#include "query/labels.h"
 
 #include <errno.h>
 #include <math.h>
@@ -263,12 +264,11 @@ static int print_settings (const struct compare *c, size_t width, FILE *f)
     return rc;
 }
 
-int compare_print (const struct compare *c, bool all, size_t width, FILE *f)
+/* Sentences; what is above and below them is not wrapped. */
+static void print_head (const void *arg, FILE *f)
 {
-    int rc;
+    const struct compare *c = arg;
 
-    print_run (&c->runs[0], "A", f);
-    print_run (&c->runs[1], "B", f);
     print_ranks (c, f);
     if (c->runs[0].world != c->runs[1].world)
         (void)fprintf (f, "world size    %lld in A, %lld in B\n",
@@ -277,6 +277,16 @@ int compare_print (const struct compare *c, bool all, size_t width, FILE *f)
     print_answer (c, f);
     print_answer_ranks (c, f);
     (void)fputc ('\n', f);
+}
+
+int compare_print (const struct compare *c, bool all, size_t width, FILE *f)
+{
+    int rc;
+
+    print_run (&c->runs[0], "A", f);
+    print_run (&c->runs[1], "B", f);
+    if ((rc = labels_print_to (f, width, print_head, c)) < 0)
+        return rc;
     rc = print_metrics (c, all, width, f);
     if (c->dropped > 0)
         (void)fprintf (f, "... and more than %d metrics are not compared\n",

@@ -97,18 +97,45 @@ void labels_line (struct buf *out, size_t width, const char *label,
     buf_fini (&line);
 }
 
-int labels_print (int fd, void (*print) (const void *arg, FILE *f),
-                  const void *arg)
+/* What a function prints; the caller frees it, also after an error. */
+static int text_of (void (*print) (const void *arg, FILE *f), const void *arg,
+                    char **ret)
 {
-    char *text = NULL;
     size_t n;
-    FILE *f = open_memstream (&text, &n);
-    int rc;
+    FILE *f = open_memstream (ret, &n);
 
     if (!f)
         return -errno;
     print (arg, f);
-    rc = fclose (f) == 0 ? labels_write (fd, text) : -errno;
+    return fclose (f) == 0 ? 0 : -errno;
+}
+
+int labels_print (int fd, void (*print) (const void *arg, FILE *f),
+                  const void *arg)
+{
+    char *text = NULL;
+    int rc = text_of (print, arg, &text);
+
+    if (rc == 0)
+        rc = labels_write (fd, text);
+    free (text);
+    return rc;
+}
+
+int labels_print_to (FILE *to, size_t width,
+                     void (*print) (const void *arg, FILE *f), const void *arg)
+{
+    char *text = NULL;
+    struct buf out;
+    int rc = text_of (print, arg, &text);
+
+    buf_init (&out, WRITE_MAX);
+    if (rc == 0)
+        labels_put (&out, width, text);
+    rc = out.failed ? -ENOMEM : rc;
+    if (rc == 0)
+        (void)fputs (buf_text (&out), to);  // who flushes it sees an error
+    buf_fini (&out);
     free (text);
     return rc;
 }

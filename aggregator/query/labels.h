@@ -37,4 +37,8 @@ int labels_write (int fd, const char *lines);
 int labels_print (int fd, void (*print) (const void *arg, FILE *f),
                   const void *arg);
 
+/* The same into a file, for 'width' columns, as they are. */
+int labels_print_to (FILE *to, size_t width,
+                     void (*print) (const void *arg, FILE *f), const void *arg);
+
 #endif

@@ -282,6 +282,10 @@ int run_probe (struct run *r, struct err *err)
             (void)nanosleep (&pause, NULL);
             continue;
         }
+        if (!silent && run_is_served (r))
+            return err_set (err, EHOSTUNREACH, "host %s cannot reach the "
+                            "aggregator at %s: does it run there, and is its "
+                            "TCP port open?", r->host, r->endpoints);
         return silent
                    ? err_set (err, ETIMEDOUT, "host %s can connect to %s, but no "
                               "aggregator speaks there: has it died, or was it "

@@ -145,9 +145,9 @@ static int served_status (const struct wrap *w)
         return status;
     buf_init (&command, 8 * PATH_MAX);
     add_delivery (r, &command);
-    (void)RUN_FAIL (0, "job %s: %s; captures stay where they are, below "
-                    "%s/captures, or where COMMAND wrote them. When %s can be "
-                    "reached, this delivers all that is left: %s", r->job,
+    (void)RUN_FAIL (0, "job %s: %s; captures that are still here stay, "
+                    "below %s/captures, or where COMMAND wrote them. When %s "
+                    "can be reached, this delivers all that is left: %s", r->job,
                     w->undelivered, r->dir,
                     r->targets.n > 0 ? "the aggregators" : r->endpoint,
                     buf_text (&command));

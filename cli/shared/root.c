@@ -110,14 +110,19 @@ void cli_rest_read (struct ledger *l, const char *job, struct cli_rest *ret)
         ret->raw_at[0] = '\0';
 }
 
-int cli_rows_elsewhere (const struct command_spec *c, struct ledger *l,
-                        const char *root, const char *job)
+int cli_no_rows (const struct command_spec *c, struct ledger *l,
+                 const char *root, const char *job)
 {
     struct cli_rest rest;
 
     cli_rest_read (l, job, &rest);
-    if (!*rest.home || ledger_newest (l, job, ITEM_RAW) == 0)
+    if (ledger_newest (l, job, ITEM_RAW) == 0 ||
+        ledger_newest (l, job, ITEM_ROWS) > 0)
         return 0;
+    if (!*rest.home)
+        return cli_fail (c, EX_NOINPUT, "%s has raw files of job %s, but no "
+                         "rows, of which a result is built: they are on their "
+                         "way, or were lost with another aggregator", root, job);
     return cli_fail (c, EX_NOINPUT, "%s has raw files of job %s, but no rows: "
                      "they are delivered to %s, which builds its result", root,
                      job, rest.home);
@@ -135,7 +140,7 @@ int cli_no_job (const struct command_spec *c, const char *root,
     if (!cli_visible_to () &&
         fileio_join (path, sizeof (path), root, "ledger.db") &&
         ledger_open_quick (path, &l, NULL) == 0 &&
-        (status = cli_rows_elsewhere (c, l, root, job)) == 0)
+        (status = cli_no_rows (c, l, root, job)) == 0)
         rc = ledger_last_deletion (l, job, &d, NULL);
     ledger_close (l);
     if (status != 0)

@@ -33,11 +33,11 @@ struct cli_rest {
 };
 void cli_rest_read (struct ledger *l, const char *job, struct cli_rest *ret);
 
-/* Say which aggregator has the rows of a job of which a root has raw files:
- * EX_NOINPUT, or 0 if no other one has, or the root has nothing of it.
+/* Say that a root has raw files of a job, but no rows, and which aggregator has
+ * them, if that is known: EX_NOINPUT, or 0 if the root has rows, or nothing of it.
  */
-int cli_rows_elsewhere (const struct command_spec *c, struct ledger *l,
-                        const char *root, const char *job);
+int cli_no_rows (const struct command_spec *c, struct ledger *l,
+                 const char *root, const char *job);
 
 /* Say that a root has nothing of a job, or who removed it and when, or who has
  * its rows: EX_NOINPUT.

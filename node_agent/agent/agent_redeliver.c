@@ -43,10 +43,11 @@ static void tell_doubt (const struct spool_redelivery *r)
 
 static void tell_other (struct agent *a, const struct spool_redelivery *r)
 {
-    agent_note (a, LOG_LEVEL_WARN, "redelivery", "%llu capture%s that other "
-                "aggregators have acknowledged %s delivered to %.255s, too",
-                (unsigned long long)r->captures, units_s (r->captures),
-                units_are (r->captures), a->redelivery.to);
+    if (r->captures > 0)
+        agent_note (a, LOG_LEVEL_WARN, "redelivery", "%llu capture%s that other "
+                    "aggregators have acknowledged %s delivered to %.255s, too",
+                    (unsigned long long)r->captures, units_s (r->captures),
+                    units_are (r->captures), a->redelivery.to);
 }
 
 static void agent_redeliver_tell (struct agent *a)

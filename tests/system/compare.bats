@@ -88,6 +88,10 @@ slower ()
     compare a b
     expect_status 65
     shows "too few steps" "differ        it cannot be told"
+    run "$ROLLCALL" compare --width 60 a b
+    expect_status 65
+    shows "too few steps to tell noise from difference: 3 in each run"
+    ! grep "^too few.*better" <<<"$output" || fail "wider than a terminal"
     [[ "$output" != *"nothing"* ]] || fail "nothing is told: $output"
 }
 

@@ -152,11 +152,15 @@ finish_run ()
     to_service 2 --deadline 12s -- ./writer
     expect_status 69
     shows "when the deadline passed, 2 items of the spool were not delivered" \
+        "captures that are still here stay, below" \
         "this delivers all that is left: rollcall-agent --once"
     said=$output
     run_dir=$(run_dir)
     is "captures" 2 "$(find "$run_dir/captures" -name '*_ascend_pt' | wc -l)"
     [ -e "$run_dir/spool/ledger.db" ]
+    run "$ROLLCALL" wait j
+    expect_status 66
+    shows "was delivered to a service" "rollcall show JOB"
     stop_service
     service
     finish_run

@@ -1107,7 +1107,7 @@ SCRIPT
     run "$ROLLCALL" run --aggregator tcp://127.0.0.1:9 --job j -o out -- \
         touch started
     expect_status 69
-    shows "cannot reach the aggregator" "tcp://127.0.0.1:9"
+    shows "cannot reach the aggregator" "tcp://127.0.0.1:9" "does it run there"
     [ ! -e started ]
     run "$ROLLCALL" run --aggregator nonsense --job j2 -o out -- touch started
     expect_status 2

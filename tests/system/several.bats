@@ -145,6 +145,37 @@ stands_still ()
         "tcp://127.0.0.1:${ports[1]}" "tcp://127.0.0.1:${ports[2]}"
 }
 
+# The next one knows the bytes of raw files from another job, and lacks the rows.
+@test "one copy: of a job that is lost the next aggregator has raw files only" {
+    local first second
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    make --ranks 2
+    cp -r job same
+    run deliver k same --raw --copies 2
+    expect_status 0
+    run deliver j job --raw --release shipped
+    expect_status 0
+    die "$first"
+    run deliver j job --raw --away $AWAY
+    expect_status 1
+    shows "event=lost" "(rank 0), which tcp://127.0.0.1:${ports[first]} had"
+    is "raw files" 2 "$(raw_at "$second" j)"
+    is "rows" 0 "$(captures_at "$second" j)"
+    # nobody can build it, and nobody is told to
+    run "$ROLLCALL" show --root "root$second" j
+    expect_status 0
+    shows "result        none: raw files are here, but no rows"
+    [[ $output != *"have delivered"* ]] || fail "a rank that is lost has delivered"
+    run "$ROLLCALL" build --root "root$second" -o built j
+    expect_status 66
+    shows "has raw files of job j, but no rows"
+    run "$ROLLCALL" query --root "root$second" ranks j
+    expect_status 66
+    shows "has raw files of job j, but no rows"
+}
+
 # What was released is nowhere else: it is named, by rank and by who had it.
 @test "one copy: the aggregator of a job dies for good" {
     local first second
@@ -162,6 +193,7 @@ stands_still ()
     shows "event=moved" "tcp://127.0.0.1:${ports[first]} is away" \
         "(rank 0), which tcp://127.0.0.1:${ports[first]} had acknowledged" \
         "(rank 1), which tcp://127.0.0.1:${ports[first]} had acknowledged"
+    [[ $output != *" 0 captures"* ]] || fail "it counts what is not there"
     is "captures" 2 "$(captures_at "$second" j)"
     # the first one may come back, and has a right to them
     is "left" 2 "$(find job -name '*_ascend_pt' | wc -l)"
