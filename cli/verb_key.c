@@ -365,8 +365,8 @@ static int run_list (const struct key_options *o, const char *dir, char **args,
     int rc = keyring_list (dir, &list, &n, note_bad, &bad, err);
 
     (void)args;
-    if (rc < 0)
-        return rc;
+    if (rc < 0)                 // EACCES of what is written is another status
+        return rc == -EACCES ? -EPERM : rc;
     if (o->json)
         rc = print_json (dir, list, n, now);
     else

@@ -276,6 +276,23 @@ refused_shown ()                    # STATE TEXT: by status
     shows "keys/enrolled/node1.pub" "own"
 }
 
+@test "key list: who may not read the directory is told so" {
+    local as=()
+
+    setup_keys
+    make_keys
+    chmod 0 keys
+    if [ "$(id -u)" -eq 0 ]; then
+        as=(runuser -u nobody --)
+        "${as[@]}" test -x "$ROLLCALL" || skip "nobody may not run $ROLLCALL"
+        chmod 755 .
+    fi
+    run "${as[@]}" "$ROLLCALL" key list --dir "$PWD/keys"
+    chmod 700 keys
+    expect_status 77
+    shows "keys: Permission denied"
+}
+
 @test "key: an option that another action takes is refused" {
     for words in "list --reads me" "new x --host a" "revoke x --any-host" \
         "list --replace" "rotate x --json"; do
