@@ -111,7 +111,8 @@ segments ()
     run "$ROLLCALL" archive gc --apply
     expect_status 0
     shows "were freed, in 1 segment"
-    [ "$(segments)" -lt $((before * 3 / 4)) ] || fail "$before: $(segments)"
+    # a busy agent may have sent the others as they are
+    [ "$(segments)" -lt $((before - 10000)) ] || fail "$before: $(segments)"
     grep -q "event=collected .* segments=1" service.log ||
         fail "$(cat service.log)"
     run "$ROLLCALL" archive gc --apply
