@@ -95,8 +95,8 @@ static int add_groups (size_t source, struct capture *c, struct err *err)
 }
 
 /* The rows of a source: ops of two groups, more for higher ranks. */
-static int make_rows (size_t source, const struct row_sink *sink,
-                      struct capture *c, struct err *err)
+static int give_rows (size_t source, const struct row_sink *sink,
+                      struct err *err)
 {
     struct batch b = { .nrows = 0 };
     int rc = batch_init (&b, TABLE_TIME, err);
@@ -119,6 +119,14 @@ static int make_rows (size_t source, const struct row_sink *sink,
     if (rc == 0)
         rc = batch_flush (&b, sink, err);
     batch_fini (&b);
+    return rc;
+}
+
+static int make_rows (size_t source, const struct row_sink *sink,
+                      struct capture *c, struct err *err)
+{
+    int rc = give_rows (source, sink, err);
+
     c->rank = (int64_t)source;
     c->state = CAPTURE_COMPLETE;
     c->whole_tables = 1u << TABLE_TIME;
@@ -207,13 +215,13 @@ static int check_bytes (const struct byte_source *remote, size_t source)
 
 /* A capture that has rows until its reader is told to stop. */
 static int read_long (size_t source, const struct row_sink *sink,
-                      struct capture *c, struct err *err)
+                      struct err *err)
 {
     int64_t until = clock_mono_ns () + LATE_NS;
     int rc = 0;
 
     while (rc == 0 && !how.late) {
-        rc = make_rows (source, sink, c, err);
+        rc = give_rows (source, sink, err);
         how.late = clock_mono_ns () > until;
     }
     return rc;
@@ -235,7 +243,7 @@ static int member_feed (void *state, struct wire *w,
     if (n == 0 && how.member_fails)
         return err_set (err, how.member_fails, "the member has failed");
     if (how.pair)
-        return read_long (source, sink, c, err);
+        return read_long (source, sink, err);
     rc = check_bytes (remote, source);
     return rc < 0 ? err_set (err, -rc, "cannot read")
                   : make_rows (source, sink, c, err);
